@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 #define REMAT_OP_MAX_OPERANDS 32
-#define REMAT_OP_MAX_RESULTS 8
+#define REMAT_OP_MAX_RESULTS  8
 
 enum {
     REMAT_OP_EFFECT = 1, /* has a side effect (running statistics, a log): runs exactly once a step
@@ -69,7 +69,8 @@ typedef struct remat_infer {
 #if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
 #endif
-remat_status remat_infer_fail(remat_infer *infer, remat_status status, const char *format, ...);
+remat_status
+remat_infer_fail(remat_infer *infer, remat_status status, const char *format, ...);
 
 /* What needs() and cost() see. gradients: bit i is set if the gradient of operand i is asked for;
  * 0 if the statement has no backward. */
@@ -118,8 +119,8 @@ typedef struct remat_forward {
 
 typedef struct remat_backward {
     const void *attributes;
-    const remat_tensor *in;  /* data NULL for operands that are not needed */
-    const remat_tensor *out; /* data NULL for results that are not needed */
+    const remat_tensor *in;       /* data NULL for operands that are not needed */
+    const remat_tensor *out;      /* data NULL for results that are not needed */
     const remat_tensor *grad_out; /* gradients of results; data NULL = zero (only possible if the op
                                      has several results) */
     const remat_tensor *grad_in;  /* gradients of operands; data NULL = not asked for */
@@ -135,11 +136,11 @@ typedef struct remat_backward {
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
-remat_status remat_call_fail(char *message, size_t message_bytes, remat_status status,
-                             const char *format, ...);
+remat_status
+remat_call_fail(char *message, size_t message_bytes, remat_status status, const char *format, ...);
 
-/* The descriptor. It must outlive every tape that uses it; make it static const. Masks: bit i stands
- * for operand (or result) i.
+/* The descriptor. It must outlive every tape that uses it; make it static const. Masks: bit i
+ * stands for operand (or result) i.
  *
  * Two operands may be the same value: then their grad_in have the same data and the later one has
  * accumulate set. Gradients are therefore written in the order of operands, each finished before
@@ -149,8 +150,9 @@ typedef struct remat_op {
     const char *name;
     uint32_t min_operands, max_operands;
     uint32_t n_results;
-    uint32_t attribute_bytes; /* copied when recorded; may hold pointers, which are copied as such */
-    uint32_t flags;           /* REMAT_OP_* */
+    uint32_t
+        attribute_bytes; /* copied when recorded; may hold pointers, which are copied as such */
+    uint32_t flags;      /* REMAT_OP_* */
 
     /* Which operands and results backward reads. Everything else arrives as NULL. needs() may
      * narrow this for the gradients that are asked for; NULL: the masks as they are. */

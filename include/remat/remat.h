@@ -29,16 +29,21 @@
 
 #ifdef __cplusplus
 extern "C" {
-#define REMAT_ZERO_INIT {}
+#define REMAT_ZERO_INIT \
+    {                   \
+    }
 #else
-#define REMAT_ZERO_INIT {0}
+#define REMAT_ZERO_INIT \
+    {                   \
+        0               \
+    }
 #endif
 
 /* ---- Version ---------------------------------------------------------------------------------*/
 
-#define REMAT_VERSION_MAJOR 0
-#define REMAT_VERSION_MINOR 1
-#define REMAT_VERSION_PATCH 0
+#define REMAT_VERSION_MAJOR  0
+#define REMAT_VERSION_MINOR  1
+#define REMAT_VERSION_PATCH  0
 #define REMAT_VERSION_STRING "0.1.0"
 
 /* The version of the linked library, "major.minor.patch"; compare with REMAT_VERSION_STRING. */
@@ -117,7 +122,7 @@ const char *remat_dtype_name(remat_dtype dtype); /* "f32", "f64", "i32" */
 
 #ifndef __cplusplus
 /* REMAT_SHAPE(batch, 784) */
-#define REMAT_SHAPE(...)                                                                           \
+#define REMAT_SHAPE(...) \
     remat_shape_make(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__})
 #endif
 #define REMAT_SCALAR remat_shape_make(0, NULL)
@@ -265,7 +270,7 @@ remat_var remat_sqrt(remat_tape *tape, remat_var x);
 remat_var remat_square(remat_tape *tape, remat_var x);
 remat_var remat_relu(remat_tape *tape, remat_var x);                     /* gradient 0 at 0 */
 remat_var remat_leaky_relu(remat_tape *tape, remat_var x, double slope); /* slope >= 0 */
-remat_var remat_gelu(remat_tape *tape, remat_var x);      /* x Phi(x), by erf */
+remat_var remat_gelu(remat_tape *tape, remat_var x);                     /* x Phi(x), by erf */
 remat_var remat_gelu_tanh(remat_tape *tape, remat_var x); /* the tanh approximation */
 remat_var remat_silu(remat_tape *tape, remat_var x);      /* x sigmoid(x) */
 remat_var remat_tanh(remat_tape *tape, remat_var x);
@@ -336,7 +341,11 @@ typedef enum remat_strategy {
 } remat_strategy;
 const char *remat_strategy_name(remat_strategy strategy); /* "auto", "keep-all", ... */
 
-typedef enum remat_policy { REMAT_POLICY_AUTO, REMAT_POLICY_KEEP, REMAT_POLICY_RECOMPUTE } remat_policy;
+typedef enum remat_policy {
+    REMAT_POLICY_AUTO,
+    REMAT_POLICY_KEEP,
+    REMAT_POLICY_RECOMPUTE
+} remat_policy;
 
 typedef struct remat_exec_options {
     size_t budget_bytes;     /* the most bytes the arena may have; 0: no limit */
@@ -377,22 +386,22 @@ typedef struct remat_exec_options {
 typedef struct remat_plan remat_plan;
 
 typedef struct remat_plan_summary {
-    remat_strategy strategy;    /* the one that was used */
-    uint64_t fingerprint;       /* of the tape */
-    size_t arena_bytes;         /* planned peak = arena size = measured peak */
-    size_t live_bytes;          /* largest sum of live buffers; the arena exceeds it by the packing loss */
-    size_t keep_all_bytes;      /* arena that keep-all needs for the same tape and options */
+    remat_strategy strategy; /* the one that was used */
+    uint64_t fingerprint;    /* of the tape */
+    size_t arena_bytes;      /* planned peak = arena size = measured peak */
+    size_t live_bytes; /* largest sum of live buffers; the arena exceeds it by the packing loss */
+    size_t keep_all_bytes; /* arena that keep-all needs for the same tape and options */
     /* Parts of live_bytes at its peak; they sum to it exactly. */
-    size_t boundary_bytes;   /* activations of the first forward run */
-    size_t replayed_bytes;   /* activations that were made again */
+    size_t boundary_bytes; /* activations of the first forward run */
+    size_t replayed_bytes; /* activations that were made again */
     size_t gradient_bytes;
     size_t workspace_bytes;
-    size_t alignment_bytes;  /* rounding of all of these to 64 bytes */
-    size_t peak_statement;   /* statement that runs at the peak, and in which pass */
+    size_t alignment_bytes; /* rounding of all of these to 64 bytes */
+    size_t peak_statement;  /* statement that runs at the peak, and in which pass */
     bool peak_in_backward;
     size_t forward_runs, replays, backward_runs; /* tasks in one step */
-    double step_cost;        /* estimated seconds of a step without replays */
-    double replay_cost;      /* estimated seconds of the replays */
+    double step_cost;                            /* estimated seconds of a step without replays */
+    double replay_cost;                          /* estimated seconds of the replays */
 } remat_plan_summary;
 
 /* Plans for the gradients of `loss` (one element, or unset if remat_seed_gradient() was used; with
@@ -499,7 +508,10 @@ typedef struct remat_sgd {
     double learning_rate, momentum, weight_decay;
     bool nesterov, zero_gradients;
 } remat_sgd;
-#define REMAT_SGD_INIT {0.01, 0.0, 0.0, false, false}
+#define REMAT_SGD_INIT               \
+    {                                \
+        0.01, 0.0, 0.0, false, false \
+    }
 remat_status remat_sgd_step(const remat_sgd *sgd, const remat_param *params, size_t n);
 
 /* Kingma and Ba 2015, with bias correction. adam: weight decay is added to the gradient (L2);
@@ -509,7 +521,10 @@ typedef struct remat_adam {
     bool zero_gradients;
     uint64_t step;
 } remat_adam;
-#define REMAT_ADAM_INIT {0.001, 0.9, 0.999, 1e-8, 0.0, false, 0}
+#define REMAT_ADAM_INIT                        \
+    {                                          \
+        0.001, 0.9, 0.999, 1e-8, 0.0, false, 0 \
+    }
 remat_status remat_adam_step(remat_adam *adam, const remat_param *params, size_t n);
 remat_status remat_adamw_step(remat_adam *adam, const remat_param *params, size_t n);
 
