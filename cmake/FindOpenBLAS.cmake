@@ -21,7 +21,8 @@ if(OpenBLAS_FOUND AND NOT TARGET OpenBLAS::OpenBLAS)
         IMPORTED_LOCATION "${OpenBLAS_LIBRARY}"
         INTERFACE_INCLUDE_DIRECTORIES "${OpenBLAS_INCLUDE_DIR}")
     if(OpenBLAS_LIBRARY MATCHES "\\.a$") # an archive brings none of its own needs
-        set_property(TARGET OpenBLAS::OpenBLAS PROPERTY
-                     INTERFACE_LINK_LIBRARIES ${PC_OpenBLAS_STATIC_LIBRARIES})
+        list(REMOVE_ITEM PC_OpenBLAS_STATIC_LIBRARIES openblas)
+        set_target_properties(OpenBLAS::OpenBLAS PROPERTIES
+            INTERFACE_LINK_LIBRARIES "${PC_OpenBLAS_STATIC_LIBRARIES}")
     endif()
 endif()

@@ -46,7 +46,8 @@ function(remat_add_archive target)
     add_library(${target} STATIC ${objects})
     set_target_properties(${target} PROPERTIES LINKER_LANGUAGE C)
     target_include_directories(${target} PUBLIC
-        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_compile_features(${target} PUBLIC c_std_11)
     target_link_libraries(${target} PRIVATE m)
 endfunction()
