@@ -28,8 +28,8 @@ complain 'external symbols without the prefix remat_' \
 
 complain 'mutable globals (section, name)' \
     "$("${OBJDUMP:-objdump}" -t "$library" | awk '
-        match($0, / O ([.]t?(data|bss)|[*]COM[*])/) && !/ O [.]data[.]rel[.]ro/ {
-            print $(NF - 2), $NF }')"
+        / O ([.](data|bss)|[*]COM[*])/ && !/ O [.]data[.]rel[.]ro/ ||
+        /[ \t][.]t(data|bss)/ && $NF !~ /^[.]/ { print $(NF - 2), $NF }')"
 
 complain 'calls that are no business of a library' \
     "$(undefined "$library" | grep -Ex \
