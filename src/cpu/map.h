@@ -5,20 +5,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* X(NAME, name, type). The parameter is scale's factor and leaky_relu's slope; unused elsewhere. */
+#define REMAT_MAP_LIST(X, type)     \
+    X(SCALE, scale, type)           \
+    X(EXP, exp, type)               \
+    X(LOG, log, type)               \
+    X(SQRT, sqrt, type)             \
+    X(SQUARE, square, type)         \
+    X(RELU, relu, type)             \
+    X(LEAKY_RELU, leaky_relu, type) \
+    X(GELU, gelu, type)             \
+    X(GELU_TANH, gelu_tanh, type)   \
+    X(SILU, silu, type)             \
+    X(TANH, tanh, type)             \
+    X(SIGMOID, sigmoid, type)
+
 typedef enum remat_map {
-    REMAT_MAP_SCALE, /* parameter x */
-    REMAT_MAP_EXP,
-    REMAT_MAP_LOG,
-    REMAT_MAP_SQRT,
-    REMAT_MAP_SQUARE,
-    REMAT_MAP_RELU,
-    REMAT_MAP_LEAKY_RELU, /* parameter: slope */
-    REMAT_MAP_GELU,
-    REMAT_MAP_GELU_TANH,
-    REMAT_MAP_SILU,
-    REMAT_MAP_TANH,
-    REMAT_MAP_SIGMOID,
-    REMAT_MAP_COUNT
+#define REMAT_MAP_ENUM(NAME, name, type) REMAT_MAP_##NAME,
+    REMAT_MAP_LIST(REMAT_MAP_ENUM, )
+#undef REMAT_MAP_ENUM
+        REMAT_MAP_COUNT
 } remat_map;
 
 /* y[i] = f(x[i]); y may be x. */

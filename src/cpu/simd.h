@@ -1,15 +1,17 @@
 /* simd.h - what every simd_*.c starts with: names and attributes of kernels that are compiled once
- * per instruction set.
- *
- * A simd_*.c file includes its template twice, with
- *     REAL     float / double        UINT  uint32_t / uint64_t (the bits of a REAL)
- *     F(name)  name_f32 / name_f64
- * Loops are plain C under `#pragma omp simd`; the compiler vectorises them for the level. */
+ * per instruction set. Loops are plain C under `#pragma omp simd`; the compiler vectorises them for
+ * the level. Code that is the same for float and double is a header without include guard, which is
+ * included after simd_f32.h and again after simd_f64.h; these define
+ *     REAL     float / double        UINT   uint32_t / uint64_t, the bits of a REAL
+ *     F(name)  name_f32 / name_f64     C(NAME)  F32_NAME / F64_NAME, a constant
+ */
 #ifndef REMAT_CPU_SIMD_H
 #define REMAT_CPU_SIMD_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #ifndef REMAT_SIMD
 #error "REMAT_SIMD names the instruction set: generic, avx2 or avx512"
@@ -22,18 +24,11 @@
 /* Element functions must be inlined or the loops around them do not vectorise. */
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
-/* a b + c, rounded once where the instruction exists. Written out so that the same operations are
- * fused in a loop's vector body, its tail, and every other place that the function is inlined. */
-#if defined(__FMA__)
-#define SIMD_FMAF(a, b, c) __builtin_fmaf(a, b, c)
-#define SIMD_FMA(a, b, c)  __builtin_fma(a, b, c)
-#else
-#define SIMD_FMAF(a, b, c) ((a) * (b) + (c))
-#define SIMD_FMA(a, b, c)  ((a) * (b) + (c))
-#endif
+/* One copy of the machine code, whoever calls it. */
+#define SIMD_LOOP static __attribute__((noinline))
 
-/* Element-wise loops run over whole blocks of this many elements, so that no compiler's vector body
- * leaves a remainder; see simd_map.c. */
+/* Element-wise loops run over whole blocks of this many elements: a multiple of what any compiler's
+ * vector body takes at once, so that it leaves no remainder. See map_template.h. */
 #define SIMD_BLOCK 64
 
 #endif
