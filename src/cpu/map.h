@@ -39,6 +39,8 @@ typedef void remat_map_backward(const void *kept, const void *dy, void *dx, int6
 typedef struct remat_map_kernels {
     remat_map_forward *forward[REMAT_MAP_COUNT];
     remat_map_backward *backward[REMAT_MAP_COUNT];
+    /* y[i] = (accumulate ? y[i] : 0) + factor *value */
+    void (*spread)(const void *value, void *y, int64_t count, double factor, bool accumulate);
 } remat_map_kernels;
 
 #endif

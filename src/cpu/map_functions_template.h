@@ -36,8 +36,7 @@ SIMD_INLINE REAL F(log_gradient)(REAL x, REAL dy, REAL p)
 SIMD_INLINE REAL F(sqrt_map)(REAL x, REAL p)
 {
     (void)p;
-    return sizeof(REAL) == sizeof(float) ? (REAL)__builtin_sqrtf((float)x)
-                                         : (REAL)__builtin_sqrt((double)x);
+    return F(sqrt)(x);
 }
 
 SIMD_INLINE REAL F(sqrt_gradient)(REAL y, REAL dy, REAL p)

@@ -93,3 +93,17 @@ MAP(sigmoid)
 #undef MAP
 #undef MAP_FORWARD
 #undef MAP_BACKWARD
+
+static void F(spread)(const void *value, void *y, int64_t count, double factor, bool accumulate)
+{
+    REAL term = *(const REAL *)value * (REAL)factor, *to = y;
+    if (accumulate) {
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++)
+            to[i] += term;
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < count; i++)
+            to[i] = term;
+    }
+}

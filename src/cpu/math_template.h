@@ -14,19 +14,28 @@ SIMD_INLINE REAL F(scale_power)(REAL y, UINT biased)
     return y * first * second;
 }
 
-/* e^x = 2^n e^r, n = round(x / ln 2), r = x - n ln 2 in two steps (Cody and Waite 1980). The 1 is
- * added last: error under 1 ulp. */
-SIMD_INLINE REAL F(exp)(REAL x)
+/* e^x for x in [EXP_MIN, EXP_MAX]. e^x = 2^n e^r, n = round(x / ln 2), r = x - n ln 2 in two steps
+ * (Cody and Waite 1980). The 1 is added last: error about 1 ulp. */
+SIMD_INLINE REAL F(exp_in_range)(REAL x)
 {
-    REAL clamped = x > C(EXP_MAX) ? C(EXP_MAX) : x;
-    clamped = clamped < C(EXP_MIN) ? C(EXP_MIN) : clamped;
-    REAL shifted = F(fma)(clamped, C(LOG2_E), C(ROUND));
+    REAL shifted = F(fma)(x, C(LOG2_E), C(ROUND));
     UINT biased = F(bits)(shifted) - F(bits)(C(ROUND)) + 2 * (C(EXPONENT_BIAS) + 1);
     REAL n = shifted - C(ROUND);
-    REAL r = F(fma)(n, -C(LN2_HIGH), clamped);
+    REAL r = F(fma)(n, -C(LN2_HIGH), x);
     r = F(fma)(n, -C(LN2_LOW), r);
     REAL tail = F(fma)(F(exp_polynomial)(r) * r, r, r);
     return F(scale_power)(1 + tail, biased);
+}
+
+/* e^x for x <= 0. */
+SIMD_INLINE REAL F(exp_negative)(REAL x)
+{
+    return F(exp_in_range)(x < C(EXP_MIN) ? C(EXP_MIN) : x);
+}
+
+SIMD_INLINE REAL F(exp)(REAL x)
+{
+    return F(exp_negative)(x > C(EXP_MAX) ? C(EXP_MAX) : x);
 }
 
 /* log x = k ln 2 + log(1 + f), 1 + f in [sqrt(1/2), sqrt 2). With s = f / (2 + f):
@@ -58,17 +67,17 @@ SIMD_INLINE REAL F(log)(REAL x)
 /* x + x^3 P(x^2) below 0.625, 1 - 2 / (e^(2 |x|) + 1) above (the split of Cephes, Moshier 1984). */
 SIMD_INLINE REAL F(tanh)(REAL x)
 {
-    REAL z = x * x, magnitude = x < 0 ? -x : x;
+    REAL z = x * x, magnitude = F(abs)(x);
     REAL near = F(fma)(x * z, F(tanh_polynomial)(z), x);
-    REAL far = 1 - 2 / (F(exp)(2 * magnitude) + 1);
-    far = x < 0 ? -far : far;
-    return magnitude < (REAL)0.625 ? near : far;
+    REAL doubled = 2 * (magnitude > 20 ? 20 : magnitude); /* tanh 20 is 1 */
+    REAL far = 1 - 2 / (F(exp_in_range)(doubled) + 1);
+    return F(copysign)(magnitude < (REAL)0.625 ? near : far, x);
 }
 
 /* 1 / (1 + e^-x), to full relative precision on both sides. */
 SIMD_INLINE REAL F(sigmoid)(REAL x)
 {
-    REAL e = F(exp)(x < 0 ? x : -x);
+    REAL e = F(exp_negative)(-F(abs)(x));
     REAL upper = 1 / (1 + e);
     return x < 0 ? e * upper : upper;
 }
@@ -90,10 +99,10 @@ SIMD_INLINE REAL F(square_error)(REAL u, REAL square)
 SIMD_INLINE REAL F(normal_cdf)(REAL x, REAL *density)
 {
     const REAL split = (REAL)4.5;
-    REAL u = x < 0 ? -x : x;
+    REAL u = F(abs)(x);
     u = u > C(NORMAL_MAX) ? C(NORMAL_MAX) : u;
     REAL square = u * u;
-    REAL e = F(exp)((REAL)-0.5 * square);
+    REAL e = F(exp_in_range)((REAL)-0.5 * square);
     e = F(fma)(e, (REAL)-0.5 * F(square_error)(u, square), e);
     REAL inverse = 1 / (u + split);
     REAL upper = e * (F(normal_polynomial)((u - split) * inverse) * inverse);

@@ -1,4 +1,5 @@
-/* simd_f32.h - REAL is float from here on; see simd.h. Constants and polynomials of math_template.h.
+/* simd_f32.h - REAL is float from here on; see simd.h. Constants and polynomials of
+ * math_template.h.
  *
  * The polynomials interpolate in Chebyshev nodes (60-digit arithmetic); the figure beside each is
  * its largest relative error. */
@@ -39,6 +40,21 @@ SIMD_INLINE float real_f32(uint32_t bits)
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+SIMD_INLINE float abs_f32(float x)
+{
+    return __builtin_fabsf(x);
+}
+
+SIMD_INLINE float copysign_f32(float magnitude, float sign)
+{
+    return __builtin_copysignf(magnitude, sign);
+}
+
+SIMD_INLINE float sqrt_f32(float x)
+{
+    return __builtin_sqrtf(x);
 }
 
 /* (e^r - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]: 7e-9 of e^r. */
@@ -82,10 +98,10 @@ SIMD_INLINE float normal_polynomial_f32(float s)
     return fma_f32(p, s, 0.763230529f);
 }
 
-/* Where exp is 0 and infinite, and 1 - Phi is 0. */
+/* Where exp is 0 and infinite, and 1 - Phi is 0. e^(-NORMAL_MAX^2 / 2) is in the range of exp. */
 #define F32_EXP_MIN    -104.0f
 #define F32_EXP_MAX    89.0f
-#define F32_NORMAL_MAX 15.0f
+#define F32_NORMAL_MAX 14.42f
 
 #define F32_MANTISSA_BITS  23
 #define F32_EXPONENT_BIAS  127

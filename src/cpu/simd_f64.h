@@ -1,4 +1,5 @@
-/* simd_f64.h - REAL is double from here on; see simd.h. Constants and polynomials of math_template.h.
+/* simd_f64.h - REAL is double from here on; see simd.h. Constants and polynomials of
+ * math_template.h.
  *
  * The polynomials interpolate in Chebyshev nodes (60-digit arithmetic); the figure beside each is
  * its largest relative error. */
@@ -39,6 +40,21 @@ SIMD_INLINE double real_f64(uint64_t bits)
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
+}
+
+SIMD_INLINE double abs_f64(double x)
+{
+    return __builtin_fabs(x);
+}
+
+SIMD_INLINE double copysign_f64(double magnitude, double sign)
+{
+    return __builtin_copysign(magnitude, sign);
+}
+
+SIMD_INLINE double sqrt_f64(double x)
+{
+    return __builtin_sqrt(x);
 }
 
 /* (e^r - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]: 1.1e-17 of e^r. */
@@ -109,10 +125,10 @@ SIMD_INLINE double normal_polynomial_f64(double s)
     return fma_f64(p, s, 0.76323052897020313);
 }
 
-/* Where exp is 0 and infinite, and 1 - Phi is 0. */
+/* Where exp is 0 and infinite, and 1 - Phi is 0. e^(-NORMAL_MAX^2 / 2) is in the range of exp. */
 #define F64_EXP_MIN    -746.0
 #define F64_EXP_MAX    710.0
-#define F64_NORMAL_MAX 40.0
+#define F64_NORMAL_MAX 38.62
 
 #define F64_MANTISSA_BITS  52
 #define F64_EXPONENT_BIAS  1023

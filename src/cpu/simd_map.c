@@ -20,12 +20,9 @@
 
 #define FORWARD(NAME, name, type)  [REMAT_MAP_##NAME] = name##_forward_##type,
 #define BACKWARD(NAME, name, type) [REMAT_MAP_##NAME] = name##_backward_##type,
-#define TABLE(type)                        \
-    {                                      \
-        {REMAT_MAP_LIST(FORWARD, type)},   \
-        {                                  \
-            REMAT_MAP_LIST(BACKWARD, type) \
-        }                                  \
+#define TABLE(type)                                                                      \
+    {                                                                                    \
+        {REMAT_MAP_LIST(FORWARD, type)}, {REMAT_MAP_LIST(BACKWARD, type)}, spread_##type \
     }
 
 const remat_map_kernels REMAT_SIMD_NAME(remat_map_kernels)[2] = {TABLE(f32), TABLE(f64)};
