@@ -9,7 +9,7 @@
 #define BAR_WIDTH      20
 #define REDRAW_SECONDS 0.1
 #define PLAIN_LINES    10
-#define LOSS_SMOOTHING 0.02
+#define LOSS_STEPS     50 /* that the loss shown is a mean of, roughly */
 
 double seconds_now(void)
 {
@@ -68,7 +68,7 @@ static void print_line(const progress *p, size_t steps, double now)
 
 void progress_update(progress *p, size_t steps, double loss)
 {
-    p->loss = steps == 1 ? loss : p->loss + LOSS_SMOOTHING * (loss - p->loss);
+    p->loss += (loss - p->loss) / (double)(steps < LOSS_STEPS ? steps : LOSS_STEPS);
     double now = seconds_now();
     if (p->is_terminal) {
         if (now - p->drawn < REDRAW_SECONDS && steps < p->total_steps)
