@@ -78,18 +78,18 @@ bool remat_arena_allocate(const remat_allocator *allocator, bool allocator_is_de
     if (allocator_is_default) {
         if (bytes >= HUGE_PAGE_BYTES)
             alignment = HUGE_PAGE_BYTES;
-        if (bytes > SIZE_MAX - alignment)
+        if (posix_memalign(&arena->block, alignment, bytes) != 0) {
+            arena->block = NULL;
             return false;
-        size_t rounded = (bytes + alignment - 1) & ~(alignment - 1);
-        arena->block = aligned_alloc(alignment, rounded);
-        arena->block_bytes = rounded;
+        }
+        arena->block_bytes = bytes;
         arena->from_default = true;
         arena->data = arena->block;
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (arena->block && alignment == HUGE_PAGE_BYTES)
-            (void)madvise(arena->block, rounded, MADV_HUGEPAGE); /* advice: failing is no error */
+        if (alignment == HUGE_PAGE_BYTES)
+            (void)madvise(arena->block, bytes, MADV_HUGEPAGE); /* advice: failing is no error */
 #endif
-        return arena->block != NULL;
+        return true;
     }
     if (!remat_size_add(bytes, alignment, &arena->block_bytes))
         return false;

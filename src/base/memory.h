@@ -21,13 +21,13 @@ void *remat_memory_allocate(const remat_allocator *allocator, size_t count, size
 void remat_memory_release(const remat_allocator *allocator, void *block, size_t count,
                           size_t item_bytes);
 
-/* A large block aligned to REMAT_ALIGNMENT. Without a caller's allocator and from 2 MiB on it is
- * aligned to and advised for huge pages. */
+/* A block aligned to REMAT_ALIGNMENT, not initialised. Without a caller's allocator and from 2 MiB
+ * on it is aligned to and advised for huge pages. data NULL: none. */
 typedef struct remat_arena {
     void *data;  /* aligned */
     void *block; /* as allocated */
     size_t block_bytes;
-    bool from_default; /* made by aligned_alloc, not by the allocator */
+    bool from_default; /* made by posix_memalign, not by the allocator */
 } remat_arena;
 
 /* allocator_is_default: the C library's may be bypassed for a better aligned block. */

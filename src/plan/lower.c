@@ -11,9 +11,10 @@ typedef struct lowering {
     uint32_t *buffer_of; /* per value; REMAT_NONE: not resident */
 } lowering;
 
-static bool new_buffer(lowering *l, size_t bytes, size_t first, size_t last, uint32_t *index)
+static bool new_buffer(lowering *l, size_t raw_bytes, size_t first, size_t last, uint32_t *index)
 {
-    remat_buffer buffer = {bytes, 0, (uint32_t)first, (uint32_t)last};
+    remat_buffer buffer = {0, raw_bytes, 0, (uint32_t)first, (uint32_t)last};
+    (void)remat_size_align(raw_bytes, &buffer.bytes); /* cannot overflow: the peak did not */
     *index = (uint32_t)l->buffers->count;
     return remat_vector_push(&l->problem->allocator, l->buffers, buffer);
 }
@@ -30,7 +31,7 @@ static bool bind_writes(lowering *l, size_t at, uint32_t task)
             *buffer = l->buffer_of[reuse.from];
             l->buffer_of[reuse.from] = REMAT_NONE; /* its drop releases nothing */
         } else if (*buffer == REMAT_NONE) {
-            if (!new_buffer(l, p->values.data[value].bytes, at, end, buffer))
+            if (!new_buffer(l, p->values.data[value].raw_bytes, at, end, buffer))
                 return false;
         }
         if (!remat_vector_push(&p->allocator, l->bindings, *buffer))
@@ -45,7 +46,6 @@ static bool bind_workspace(lowering *l, size_t at, uint32_t task)
     uint32_t buffer;
     if (bytes == 0)
         return true;
-    bytes = (bytes + REMAT_ALIGNMENT - 1) & ~(size_t)(REMAT_ALIGNMENT - 1);
     return new_buffer(l, bytes, at, at, &buffer) &&
            remat_vector_push(&l->problem->allocator, l->bindings, buffer);
 }

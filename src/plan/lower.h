@@ -7,8 +7,9 @@
 
 /* Bytes in use from action `first` to action `last`, both included. Reused memory is one buffer. */
 typedef struct remat_buffer {
-    size_t bytes;  /* a multiple of REMAT_ALIGNMENT */
-    size_t offset; /* in the arena; set by the layout */
+    size_t bytes;     /* a multiple of REMAT_ALIGNMENT */
+    size_t raw_bytes; /* of the elements */
+    size_t offset;    /* in the arena; set by the layout */
     uint32_t first, last;
 } remat_buffer;
 

@@ -306,7 +306,7 @@ remat_status remat_plan_create(remat_tape *tape, remat_var loss, const remat_exe
                                remat_plan **plan)
 {
     const remat_exec_options defaults = REMAT_EXEC_OPTIONS_INIT;
-    uint32_t index;
+    uint32_t index = REMAT_NONE;
     if (!tape || !plan)
         return REMAT_INVALID_ARGUMENT;
     if (!options)
