@@ -34,6 +34,10 @@ SIMD_LOOP void F(normalise_row)(const REAL *x, const REAL *weight, const REAL *b
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)
             y[i] = (x[i] - mean) * rstd * weight[i];
+    } else if (bias) {
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++)
+            y[i] = F(fma)(x[i] - mean, rstd, bias[i]);
     } else {
 #pragma omp simd
         for (int64_t i = 0; i < n; i++)

@@ -3,6 +3,7 @@
 #include "ops/common.h"
 
 #include "cpu/kernels.h"
+#include "ops/element.h"
 #include "ops/nest.h"
 
 /* Tensors of a nest: the longer one (x, or its gradient) and the shorter one (y, or its). */
@@ -32,7 +33,7 @@ static remat_status check_axes(remat_infer *infer, const reduce_attributes *a, i
 {
     uint32_t seen = 0;
     if (a->n_axes > REMAT_MAX_DIMS)
-        return remat_infer_fail(infer, REMAT_INVALID_ARGUMENT,
+        return remat_infer_fail(infer, REMAT_SHAPE_MISMATCH,
                                 "more than %d axes; name each axis at most once", REMAT_MAX_DIMS);
     for (uint32_t i = 0; i < a->n_axes; i++) {
         remat_status status = remat_infer_axis(infer, a->axes[i], ndim);
@@ -40,7 +41,7 @@ static remat_status check_axes(remat_infer *infer, const reduce_attributes *a, i
             return status;
         uint32_t bit = 1u << remat_axis(a->axes[i], ndim);
         if (seen & bit)
-            return remat_infer_fail(infer, REMAT_INVALID_ARGUMENT,
+            return remat_infer_fail(infer, REMAT_SHAPE_MISMATCH,
                                     "axis %d is given twice; name each axis at most once",
                                     (int)a->axes[i]);
         seen |= bit;
