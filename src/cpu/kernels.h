@@ -13,10 +13,27 @@
 #ifndef REMAT_CPU_KERNELS_H
 #define REMAT_CPU_KERNELS_H
 
+#include "cpu/binary.h"
+#include "cpu/dropout.h"
+#include "cpu/loss.h"
 #include "cpu/map.h"
+#include "cpu/norm.h"
+#include "cpu/optimizer.h"
+#include "cpu/permute.h"
+#include "cpu/softmax.h"
+#include "cpu/sums.h"
 
 /* X(family, level) */
-#define REMAT_KERNEL_FAMILIES(X, level) X(map, level)
+#define REMAT_KERNEL_FAMILIES(X, level) \
+    X(map, level)                       \
+    X(dropout, level)                   \
+    X(softmax, level)                   \
+    X(norm, level)                      \
+    X(optimizer, level)                 \
+    X(binary, level)                    \
+    X(sums, level)                      \
+    X(permute, level)                   \
+    X(loss, level)
 
 #define REMAT_KERNEL_MEMBER(family, level) const remat_##family##_kernels *family;
 typedef struct remat_kernels {
