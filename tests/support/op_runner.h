@@ -1,0 +1,24 @@
+/* op_runner.h - runs checks on every row of the conformance table, as cmocka tests with names. */
+#ifndef OP_RUNNER_H
+#define OP_RUNNER_H
+
+#include "support/op_cases.h"
+
+/* What *state of a check points to. */
+typedef struct op_point {
+    const op_case *row;
+    remat_dtype dtype;
+} op_point;
+
+typedef struct op_check {
+    const char *name;
+    void (*run)(void **state);
+    bool f64_only;
+} op_check;
+
+/* Each check on each row that is selected (NULL: all), f64 and f32. Returns the number of failures.
+ */
+int op_run_checks(const char *group, const op_check *checks, size_t n_checks,
+                  bool (*select)(const op_case *row));
+
+#endif
