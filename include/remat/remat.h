@@ -417,7 +417,7 @@ void remat_plan_summarize(const remat_plan *plan, remat_plan_summary *summary);
 
 /* Writes a table: per segment bytes kept, bytes dropped, replays; the peak and the statement at the
  * peak; predicted extra cost; the arena split into activations, gradients, workspace.
- * REMAT_INVALID_ARGUMENT: a NULL argument or a write error. */
+ * REMAT_INVALID_ARGUMENT: a NULL argument or a write error; REMAT_OUT_OF_MEMORY. */
 remat_status remat_plan_print(const remat_plan *plan, FILE *out);
 
 /* ---- Exec ------------------------------------------------------------------------------------*/

@@ -13,6 +13,7 @@ typedef struct candidate {
     remat_schedule schedule;
     remat_buffers buffers;
     remat_bindings bindings;
+    remat_ranges ranges;
     remat_simulation simulation;
     size_t arena_bytes;
 } candidate;
@@ -22,6 +23,7 @@ static void candidate_release(const remat_allocator *allocator, candidate *c)
     remat_vector_release(allocator, &c->schedule);
     remat_vector_release(allocator, &c->buffers);
     remat_vector_release(allocator, &c->bindings);
+    remat_vector_release(allocator, &c->ranges);
     c->made = false;
 }
 
@@ -38,7 +40,7 @@ static remat_status candidate_make(remat_tape *tape, const remat_problem *proble
     const remat_allocator *allocator = &problem->allocator;
     remat_runs runs = {0};
     *c = (candidate){.strategy = strategy};
-    bool done = remat_strategy_find(strategy)->order(problem, &runs) &&
+    bool done = remat_strategy_find(strategy)->order(problem, &runs, &c->ranges) &&
                 remat_schedule_complete(problem, &runs, &c->schedule) &&
                 remat_schedule_simulate(problem, &c->schedule, &c->simulation);
     remat_vector_release(allocator, &runs);
@@ -212,6 +214,7 @@ static void plan_release(remat_plan *plan)
     remat_vector_release(&allocator, &plan->schedule);
     remat_vector_release(&allocator, &plan->buffers);
     remat_vector_release(&allocator, &plan->bindings);
+    remat_vector_release(&allocator, &plan->ranges);
     remat_memory_release(&allocator, plan->op_names, plan->n_statements, sizeof *plan->op_names);
     remat_vector_release(&allocator, &plan->text);
     remat_vector_release(&allocator, &plan->segment_names);
@@ -236,6 +239,7 @@ static remat_status build(remat_plan *plan, remat_tape *tape, uint32_t loss,
         plan->schedule = c.best.schedule;
         plan->buffers = c.best.buffers;
         plan->bindings = c.best.bindings;
+        plan->ranges = c.best.ranges;
         if (!summarize(plan, &c, remat_tape_fingerprint(tape)) || !copy_labels(plan, tape))
             return remat_tape_complain(tape, REMAT_OUT_OF_MEMORY, "out of memory while planning");
         return REMAT_OK;

@@ -16,6 +16,7 @@ struct remat_plan {
     remat_schedule schedule;
     remat_buffers buffers;
     remat_bindings bindings;
+    remat_ranges ranges; /* segments the strategy worked with; empty: the problem's */
     /* Copies of what reports show, so that the plan needs no tape. */
     const char **op_names; /* per statement */
     size_t n_statements;

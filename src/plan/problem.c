@@ -14,6 +14,19 @@ void remat_problem_release(remat_problem *problem)
     remat_vector_release(&allocator, &problem->segments);
 }
 
+uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment_range *segments,
+                               size_t n_segments, uint32_t statement)
+{
+    while (cursor->current != 0 && statement >= segments[cursor->current].end)
+        cursor->current = segments[cursor->current].parent;
+    if (cursor->next == 0)
+        cursor->next = 1; /* segment 0 is always open */
+    for (; cursor->next < n_segments && segments[cursor->next].first <= statement; cursor->next++)
+        if (statement < segments[cursor->next].end)
+            cursor->current = (uint32_t)cursor->next;
+    return cursor->current;
+}
+
 static bool lists_are_in_bounds(const remat_problem *p)
 {
     if (p->n_forward > p->n_tasks || p->tasks.count != (size_t)p->n_tasks + 1)

@@ -59,6 +59,8 @@ typedef struct remat_segment_range {
     uint32_t parent, first, end;
 } remat_segment_range;
 
+typedef REMAT_VECTOR(remat_segment_range) remat_ranges;
+
 typedef struct remat_problem {
     remat_allocator allocator;
     bool retain; /* what is live between forward and backward pass stays to the end */
@@ -69,7 +71,7 @@ typedef struct remat_problem {
     REMAT_VECTOR(remat_write) writes;
     REMAT_VECTOR(remat_reuse) reuses;
     REMAT_VECTOR(remat_problem_value) values;
-    REMAT_VECTOR(remat_segment_range) segments; /* parents before children, in order of `first` */
+    remat_ranges segments; /* parents before children, in order of `first` */
 } remat_problem;
 
 static inline uint32_t remat_task_n_reads(const remat_problem *p, uint32_t t)
@@ -96,6 +98,15 @@ static inline const remat_reuse *remat_task_reuses(const remat_problem *p, uint3
 {
     return p->reuses.data + p->tasks.data[t].reuses;
 }
+
+/* Finds the innermost segment of statements in ascending order. All zero to start with. */
+typedef struct remat_segment_cursor {
+    uint32_t current;
+    size_t next; /* first segment not yet begun */
+} remat_segment_cursor;
+
+uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment_range *segments,
+                               size_t n_segments, uint32_t statement);
 
 void remat_problem_release(remat_problem *problem);
 

@@ -29,25 +29,17 @@ typedef struct walk {
 static void find_segments_of_tasks(walk *w)
 {
     const remat_problem *p = w->problem;
-    uint32_t current = 0;
-    size_t next = 1;
-    for (uint32_t t = 0; t < p->n_forward; t++) {
-        uint32_t statement = p->tasks.data[t].statement;
-        while (current != 0 && statement >= w->segments[current].end)
-            current = w->segments[current].parent;
-        for (; next < w->n_segments && w->segments[next].first <= statement; next++)
-            if (statement < w->segments[next].end)
-                current = (uint32_t)next;
-        w->segment_of[t] = current;
-    }
-    current = 0;
-    next = w->n_segments;
+    remat_segment_cursor cursor = {0, 0};
+    for (uint32_t t = 0; t < p->n_forward; t++)
+        w->segment_of[t] =
+            remat_segment_advance(&cursor, w->segments, w->n_segments, p->tasks.data[t].statement);
+    size_t next = w->n_segments;
     for (uint32_t t = p->n_forward; t < p->n_tasks; t++) {
         uint32_t statement = p->tasks.data[t].statement;
         /* Statements descend: a linear search for the innermost segment amortises. */
         while (next > 1 && w->segments[next - 1].first > statement)
             next--;
-        current = next > 1 ? (uint32_t)(next - 1) : 0;
+        uint32_t current = next > 1 ? (uint32_t)(next - 1) : 0;
         while (current != 0 && statement >= w->segments[current].end)
             current = w->segments[current].parent;
         w->segment_of[t] = current;
@@ -252,8 +244,9 @@ bool remat_order_by_segments(const remat_problem *problem, const remat_segment_r
     return done;
 }
 
-bool remat_strategy_segments(const remat_problem *problem, remat_runs *runs)
+bool remat_strategy_segments(const remat_problem *problem, remat_runs *runs, remat_ranges *ranges)
 {
+    (void)ranges;
     return remat_order_by_segments(problem, problem->segments.data, problem->segments.count, runs);
 }
 

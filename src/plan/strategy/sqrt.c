@@ -11,7 +11,7 @@ typedef struct trial {
     size_t *weights; /* per forward task: bytes it makes that the backward pass reads */
     size_t total;
     remat_schedule schedule;
-    REMAT_VECTOR(remat_segment_range) segments, best;
+    remat_ranges segments, best;
     size_t best_peak;
     double best_cost;
 } trial;
@@ -99,7 +99,7 @@ static bool search(trial *s)
     return true;
 }
 
-bool remat_strategy_sqrt(const remat_problem *problem, remat_runs *runs)
+bool remat_strategy_sqrt(const remat_problem *problem, remat_runs *runs, remat_ranges *ranges)
 {
     const remat_allocator *allocator = &problem->allocator;
     trial s = {.problem = problem, .best_peak = SIZE_MAX};
@@ -109,6 +109,9 @@ bool remat_strategy_sqrt(const remat_problem *problem, remat_runs *runs)
     remat_memory_release(allocator, s.weights, problem->n_forward, sizeof *s.weights);
     remat_vector_release(allocator, &s.schedule);
     remat_vector_release(allocator, &s.segments);
-    remat_vector_release(allocator, &s.best);
+    if (done)
+        *ranges = s.best;
+    else
+        remat_vector_release(allocator, &s.best);
     return done;
 }
