@@ -2,7 +2,7 @@
  * per instruction set. Loops are plain C under `#pragma omp simd`; the compiler vectorises them for
  * the level. Code that is the same for float and double is a header without include guard, which is
  * included after simd_f32.h and again after simd_f64.h; these define
- *     REAL     float / double        UINT   uint32_t / uint64_t, the bits of a REAL
+ *     REAL     float / double        UINT, INT  integers as wide as a REAL
  *     F(name)  name_f32 / name_f64     C(NAME)  F32_NAME / F64_NAME, a constant
  */
 #ifndef REMAT_CPU_SIMD_H

@@ -7,10 +7,12 @@
 
 #undef REAL
 #undef UINT
+#undef INT
 #undef F
 #undef C
 #define REAL    float
 #define UINT    uint32_t
+#define INT     int32_t
 #define F(name) name##_f32
 #define C(NAME) F32_##NAME
 
@@ -55,6 +57,19 @@ SIMD_INLINE float copysign_f32(float magnitude, float sign)
 SIMD_INLINE float sqrt_f32(float x)
 {
     return __builtin_sqrtf(x);
+}
+
+/* An integer that orders as x does: its bits, reversed where x is negative. Unlike that of
+ * floating-point numbers, the maximum of integers vectorises. */
+SIMD_INLINE int32_t ordered_f32(float x)
+{
+    int32_t bits = (int32_t)bits_f32(x);
+    return bits ^ ((bits >> 31) & INT32_MAX);
+}
+
+SIMD_INLINE float unordered_f32(int32_t key)
+{
+    return real_f32((uint32_t)(key ^ ((key >> 31) & INT32_MAX)));
 }
 
 /* (e^r - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]: 7e-9 of e^r. */

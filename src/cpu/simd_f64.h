@@ -7,10 +7,12 @@
 
 #undef REAL
 #undef UINT
+#undef INT
 #undef F
 #undef C
 #define REAL    double
 #define UINT    uint64_t
+#define INT     int64_t
 #define F(name) name##_f64
 #define C(NAME) F64_##NAME
 
@@ -55,6 +57,19 @@ SIMD_INLINE double copysign_f64(double magnitude, double sign)
 SIMD_INLINE double sqrt_f64(double x)
 {
     return __builtin_sqrt(x);
+}
+
+/* An integer that orders as x does: its bits, reversed where x is negative. Unlike that of
+ * floating-point numbers, the maximum of integers vectorises. */
+SIMD_INLINE int64_t ordered_f64(double x)
+{
+    int64_t bits = (int64_t)bits_f64(x);
+    return bits ^ ((bits >> 63) & INT64_MAX);
+}
+
+SIMD_INLINE double unordered_f64(int64_t key)
+{
+    return real_f64((uint64_t)(key ^ ((key >> 63) & INT64_MAX)));
 }
 
 /* (e^r - 1 - r) / r^2 on [-ln 2 / 2, ln 2 / 2]: 1.1e-17 of e^r. */

@@ -6,6 +6,8 @@
 
 #include "cpu/math_template.h"
 
+#include "cpu/blocks_template.h"
+
 #include "cpu/map_functions_template.h"
 
 #include "cpu/map_template.h"
@@ -13,6 +15,8 @@
 #include "cpu/simd_f64.h"
 
 #include "cpu/math_template.h"
+
+#include "cpu/blocks_template.h"
 
 #include "cpu/map_functions_template.h"
 

@@ -5,8 +5,8 @@
 /* Lines that are walked together where the axis is not the last one. */
 #define COLUMNS 64
 
-/* Maxima that are held at once in a row, a power of 2. */
-#define LANES 32
+/* Exponentials that are taken and added up side by side in a row, a power of 2. */
+#define LANES 16
 
 static int64_t width(const remat_softmax_extents *extents, int64_t first)
 {
@@ -17,11 +17,15 @@ static int64_t width(const remat_softmax_extents *extents, int64_t first)
 
 #include "cpu/math_template.h"
 
+#include "cpu/blocks_template.h"
+
 #include "cpu/softmax_template.h"
 
 #include "cpu/simd_f64.h"
 
 #include "cpu/math_template.h"
+
+#include "cpu/blocks_template.h"
 
 #include "cpu/softmax_template.h"
 

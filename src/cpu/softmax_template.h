@@ -5,38 +5,57 @@
 
 /* ---- Rows ---- */
 
-/* In LANES maxima, since a reduction of one is not vectorised where NaN must be minded. A NaN may
- * be passed over: it comes back with the exponentials. */
 SIMD_INLINE REAL F(row_max)(const REAL *x, int64_t n)
 {
-    REAL lane[LANES];
+    INT max = F(ordered)(-(REAL)INFINITY);
+#pragma omp simd reduction(max : max)
+    for (int64_t i = 0; i < n; i++) {
+        INT key = F(ordered)(x[i]);
+        max = key > max ? key : max;
+    }
+    return F(unordered)(max);
+}
+
+/* y = e^(x - max) of LANES elements. */
+SIMD_INLINE void F(exp_block)(const REAL *x, REAL max, REAL *y)
+{
+#pragma omp simd
     for (int j = 0; j < LANES; j++)
-        lane[j] = -(REAL)INFINITY;
+        y[j] = F(exp_negative)(x[j] - max);
+}
+
+/* y = e^(x - max) of a row (y NULL: not stored); returns the sum. The rest of the row is filled up
+ * to a block. */
+SIMD_INLINE double F(exp_row)(const REAL *x, REAL max, REAL *y, int64_t n)
+{
+    double lane[LANES] = {0};
+    REAL block[LANES];
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES) {
+        REAL *to = y ? y + i : block;
+        F(exp_block)(x + i, max, to);
 #pragma omp simd
         for (int j = 0; j < LANES; j++)
-            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+            lane[j] += (double)to[j];
     }
-    for (int j = 0; i + j < n; j++)
-        lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
+    if (i < n) {
+        for (int j = 0; j < LANES; j++)
+            block[j] = j < n - i ? x[i + j] : max;
+        F(exp_block)(block, max, block);
+        for (int j = 0; j < n - i; j++)
+            lane[j] += (double)block[j];
+        if (y)
+            memcpy(y + i, block, (size_t)(n - i) * sizeof(REAL));
+    }
     for (int half = LANES / 2; half > 0; half /= 2)
         for (int j = 0; j < half; j++)
-            lane[j] = lane[j + half] > lane[j] ? lane[j + half] : lane[j];
+            lane[j] += lane[j + half];
     return lane[0];
 }
 
 SIMD_LOOP void F(softmax_row)(const REAL *x, REAL *y, int64_t n)
 {
-    REAL max = F(row_max)(x, n);
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++) {
-        REAL e = F(exp_negative)(x[i] - max);
-        sum += (double)e;
-        y[i] = e;
-    }
-    REAL inverse = (REAL)(1 / sum);
+    REAL inverse = (REAL)(1 / F(exp_row)(x, F(row_max)(x, n), y, n));
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         y[i] *= inverse;
@@ -45,11 +64,7 @@ SIMD_LOOP void F(softmax_row)(const REAL *x, REAL *y, int64_t n)
 SIMD_LOOP void F(log_softmax_row)(const REAL *x, REAL *y, int64_t n)
 {
     REAL max = F(row_max)(x, n);
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < n; i++)
-        sum += (double)F(exp_negative)(x[i] - max);
-    REAL log_sum = (REAL)log(sum);
+    REAL log_sum = (REAL)log(F(exp_row)(x, max, NULL, n));
 #pragma omp simd
     for (int64_t i = 0; i < n; i++)
         y[i] = (x[i] - max) - log_sum;
@@ -74,23 +89,28 @@ SIMD_LOOP void F(softmax_row_gradient)(const REAL *y, const REAL *dy, REAL *dx, 
     }
 }
 
-SIMD_LOOP void F(log_softmax_row_gradient)(const REAL *y, const REAL *dy, REAL *dx, int64_t n,
-                                           bool accumulate)
+SIMD_LOOP void F(log_softmax_blocks)(const REAL *y, const REAL *dy, REAL *dx, int64_t blocks,
+                                     REAL sum, bool accumulate)
+{
+    if (accumulate) {
+#pragma omp simd
+        for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++)
+            dx[i] += F(fma)(-F(exp_negative)(y[i]), sum, dy[i]);
+    } else {
+#pragma omp simd
+        for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++)
+            dx[i] = F(fma)(-F(exp_negative)(y[i]), sum, dy[i]);
+    }
+}
+
+static void F(log_softmax_row_gradient)(const REAL *y, const REAL *dy, REAL *dx, int64_t n,
+                                        bool accumulate)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t i = 0; i < n; i++)
         sum += (double)dy[i];
-    REAL total = (REAL)sum;
-    if (accumulate) {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++)
-            dx[i] += F(fma)(-F(exp_negative)(y[i]), total, dy[i]);
-    } else {
-#pragma omp simd
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = F(fma)(-F(exp_negative)(y[i]), total, dy[i]);
-    }
+    F(run_backward)(F(log_softmax_blocks), y, dy, dx, n, (REAL)sum, accumulate);
 }
 
 /* ---- Columns: `width` <= COLUMNS lines of n elements, `stride` apart ---- */
