@@ -101,9 +101,9 @@ SIMD_INLINE REAL F(gelu_gradient)(REAL x, REAL dy, REAL p)
 SIMD_INLINE REAL F(gelu_tanh_map)(REAL x, REAL p)
 {
     (void)p;
-    REAL clamped = x < C(EXP_MIN) ? C(EXP_MIN) : x;
-    REAL slope = F(fma)((REAL)0.071354816272600248776, x * x, (REAL)1.5957691216057307118);
-    return clamped * F(sigmoid)(clamped * slope);
+    REAL complement, c = x < C(EXP_MIN) ? C(EXP_MIN) : x;
+    REAL slope = F(fma)((REAL)0.071354816272600248776, c * c, (REAL)1.5957691216057307118);
+    return c * F(sigmoid)(c * slope, &complement);
 }
 
 SIMD_INLINE REAL F(gelu_tanh_gradient)(REAL x, REAL dy, REAL p)
@@ -111,18 +111,18 @@ SIMD_INLINE REAL F(gelu_tanh_gradient)(REAL x, REAL dy, REAL p)
     (void)p;
     REAL c = x < C(EXP_MIN) ? C(EXP_MIN) : x;
     c = c > -C(EXP_MIN) ? -C(EXP_MIN) : c;
-    REAL square = c * c;
-    REAL s =
-        F(sigmoid)(c * F(fma)((REAL)0.071354816272600248776, square, (REAL)1.5957691216057307118));
+    REAL complement, square = c * c;
+    REAL slope = F(fma)((REAL)0.071354816272600248776, square, (REAL)1.5957691216057307118);
     REAL steepness = F(fma)((REAL)0.21406444881780074633, square, (REAL)1.5957691216057307118);
-    return F(fma)(c * steepness * s, 1 - s, s) * dy;
+    REAL s = F(sigmoid)(c * slope, &complement);
+    return F(fma)(c * steepness * s, complement, s) * dy;
 }
 
 SIMD_INLINE REAL F(silu_map)(REAL x, REAL p)
 {
     (void)p;
-    REAL clamped = x < C(EXP_MIN) ? C(EXP_MIN) : x;
-    return clamped * F(sigmoid)(clamped);
+    REAL complement, clamped = x < C(EXP_MIN) ? C(EXP_MIN) : x;
+    return clamped * F(sigmoid)(clamped, &complement);
 }
 
 SIMD_INLINE REAL F(silu_gradient)(REAL x, REAL dy, REAL p)
@@ -130,8 +130,8 @@ SIMD_INLINE REAL F(silu_gradient)(REAL x, REAL dy, REAL p)
     (void)p;
     REAL clamped = x < C(EXP_MIN) ? C(EXP_MIN) : x;
     clamped = clamped > -C(EXP_MIN) ? -C(EXP_MIN) : clamped;
-    REAL s = F(sigmoid)(clamped);
-    return F(fma)(clamped * s, 1 - s, s) * dy;
+    REAL complement, s = F(sigmoid)(clamped, &complement);
+    return F(fma)(clamped * s, complement, s) * dy;
 }
 
 SIMD_INLINE REAL F(tanh_map)(REAL x, REAL p)
@@ -149,7 +149,8 @@ SIMD_INLINE REAL F(tanh_gradient)(REAL y, REAL dy, REAL p)
 SIMD_INLINE REAL F(sigmoid_map)(REAL x, REAL p)
 {
     (void)p;
-    return F(sigmoid)(x);
+    REAL complement;
+    return F(sigmoid)(x, &complement);
 }
 
 SIMD_INLINE REAL F(sigmoid_gradient)(REAL y, REAL dy, REAL p)

@@ -74,12 +74,13 @@ SIMD_INLINE REAL F(tanh)(REAL x)
     return F(copysign)(magnitude < (REAL)0.625 ? near : far, x);
 }
 
-/* 1 / (1 + e^-x), to full relative precision on both sides. */
-SIMD_INLINE REAL F(sigmoid)(REAL x)
+/* s = 1 / (1 + e^-x) and 1 - s, both to full relative precision. */
+SIMD_INLINE REAL F(sigmoid)(REAL x, REAL *complement)
 {
     REAL e = F(exp_negative)(-F(abs)(x));
-    REAL upper = 1 / (1 + e);
-    return x < 0 ? e * upper : upper;
+    REAL upper = 1 / (1 + e), lower = e * upper;
+    *complement = x < 0 ? upper : lower;
+    return x < 0 ? lower : upper;
 }
 
 /* u^2 - square, where square is u^2 rounded. */
