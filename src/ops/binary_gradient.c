@@ -106,32 +106,28 @@ static void keep_columns(const remat_binary_gradient *g, const remat_nest_cursor
             else
                 store_rows(g, &w, terms, stride, accumulate);
         }
-        w.row = 0;
         if (sum_rows)
             sums->store(w.columns, total, g->sign, target_at(g, &w), accumulate);
     }
 }
 
-/* The target has one element per row, or one for the plane. */
+/* The target has one element per row: two neighbouring axes along which it is broadcast are one, as
+ * the other operand has them both. */
 static void sum_columns(const remat_binary_gradient *g, const remat_nest_cursor *at,
                         bool accumulate)
 {
     const remat_sums_kernels *sums = &remat_cpu_kernels()->sums[g->dtype];
-    const bool sum_rows = remat_nest_row_stride(g->nest, g->target) == 0;
     const int64_t step = g->term == REMAT_TERM_DY ? g->plane.columns : BLOCK_ELEMENTS;
     block scratch;
-    double total = 0;
     window w = {.at = at, .rows = 1};
     for (w.row = 0; w.row < g->plane.rows; w.row++) {
+        double total = 0;
         for (w.column = 0; w.column < g->plane.columns; w.column += step) {
             int64_t stride = 0;
             w.columns = smaller(step, g->plane.columns - w.column);
             total += sums->sum(w.columns, terms_of(g, &w, &scratch, &stride));
         }
-        if (sum_rows && w.row + 1 < g->plane.rows)
-            continue;
         sums->store(1, &total, g->sign, target_at(g, &w), accumulate);
-        total = 0;
     }
 }
 

@@ -18,13 +18,12 @@ typedef struct matmul {
     remat_nest batch;
 } matmul;
 
-/* A batch that walks A and C row after row and reads one B is a single product with more rows. */
+/* Matrices of A that follow each other and read one B are a single product with more rows. */
 static void fold_rows(matmul *product)
 {
     remat_nest *batch = &product->batch;
     const int last = batch->ndim - 1;
-    if (last < 0 || product->transpose_a || batch->stride[TENSOR_B][last] != 0 ||
-        batch->stride[TENSOR_A][last] != product->m * product->k)
+    if (last < 0 || product->transpose_a || batch->stride[TENSOR_B][last] != 0)
         return;
     const int64_t rows = product->m * batch->extent[last];
     if (!remat_gemm_fits(rows, product->n, product->k))
