@@ -7,15 +7,23 @@
 #define BLOCKS 64
 #define WORDS  (4 * BLOCKS)
 
+/* One of the generator's 32-bit words, in the low bits. Products are 64 bits wide; in lanes as wide
+ * they need no shuffles, which halves the time where compilers have an instruction for them. */
+#if defined(__AVX512DQ__) || defined(__clang__)
+typedef uint64_t lane;
+#else
+typedef uint32_t lane;
+#endif
+
 typedef struct philox {
-    uint32_t c0, c1, c2, c3;
+    lane c0, c1, c2, c3;
 } philox;
 
 SIMD_INLINE philox philox_round(philox c, uint32_t k0, uint32_t k1)
 {
-    uint64_t p0 = (uint64_t)0xD2511F53u * c.c0, p1 = (uint64_t)0xCD9E8D57u * c.c2;
-    return (philox){(uint32_t)(p1 >> 32) ^ c.c1 ^ k0, (uint32_t)p1,
-                    (uint32_t)(p0 >> 32) ^ c.c3 ^ k1, (uint32_t)p0};
+    uint64_t p0 = (uint64_t)(uint32_t)c.c0 * 0xD2511F53u;
+    uint64_t p1 = (uint64_t)(uint32_t)c.c2 * 0xCD9E8D57u;
+    return (philox){(lane)(p1 >> 32) ^ c.c1 ^ k0, (lane)p1, (lane)(p0 >> 32) ^ c.c3 ^ k1, (lane)p0};
 }
 
 /* remat_random_block() for blocks first, first + 1, ... first + BLOCKS - 1, where first is a
@@ -41,10 +49,10 @@ SIMD_LOOP void draw(const remat_random_key *key, uint64_t first, uint32_t *words
         ROUND(8);
         ROUND(9);
 #undef ROUND
-        words[4 * j] = c.c0;
-        words[4 * j + 1] = c.c1;
-        words[4 * j + 2] = c.c2;
-        words[4 * j + 3] = c.c3;
+        words[4 * j] = (uint32_t)c.c0;
+        words[4 * j + 1] = (uint32_t)c.c1;
+        words[4 * j + 2] = (uint32_t)c.c2;
+        words[4 * j + 3] = (uint32_t)c.c3;
     }
 }
 
