@@ -25,10 +25,14 @@
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 /* One copy of the machine code, whoever calls it. */
+#if defined(__clang__)
 #define SIMD_LOOP static __attribute__((noinline))
+#else
+#define SIMD_LOOP static __attribute__((noinline, noclone))
+#endif
 
 /* Element-wise loops run over whole blocks of this many elements: a multiple of what any compiler's
- * vector body takes at once, so that it leaves no remainder. See map_template.h. */
+ * vector body takes at once, so that it leaves no remainder. See blocks_template.h. */
 #define SIMD_BLOCK 64
 
 #endif

@@ -335,34 +335,40 @@ static void special_values(void **state)
 
 #define LENGTHS 70
 
-static void check_bits(const remat_map_kernels *kernels, remat_map map, remat_dtype dtype)
+/* n elements of x from `from` on, computed in place off alignment, against those of `whole`. */
+static void check_part(const remat_map_kernels *kernels, remat_map map, remat_dtype dtype, void *x,
+                       void *whole, bool backward, size_t from, size_t n)
 {
     const size_t bytes = remat_dtype_bytes(dtype);
-    void *x = points_create(map, dtype), *whole = array_create(dtype, POINTS);
-    void *part = array_create(dtype, POINTS);
-    kernels[dtype].forward[map](x, whole, POINTS, SLOPE);
+    void *part = array_create(dtype, n + 4), *data = at(part, dtype, 1 + n % 3);
+    memset(part, 0x55, (n + 5) * bytes);
+    memcpy(data, at(x, dtype, from), n * bytes);
+    if (backward) /* kept and dx apart, x serving as dy and as what is added to */
+        kernels[dtype].backward[map](at(x, dtype, from), at(x, dtype, from), data, (int64_t)n,
+                                     SLOPE, true);
+    else
+        kernels[dtype].forward[map](data, data, (int64_t)n, SLOPE);
+    assert_memory_equal(data, at(whole, dtype, from), n * bytes);
+    for (size_t i = 0; i < bytes; i++) /* nothing beside it is written */
+        assert_true(((unsigned char *)at(data, dtype, n))[i] == 0x55 &&
+                    ((unsigned char *)part)[i] == 0x55);
+    free(part);
+}
+
+static void check_bits(const remat_map_kernels *kernels, remat_map map, remat_dtype dtype)
+{
+    void *x = points_create(map, dtype), *y = array_create(dtype, POINTS);
+    void *dx = array_create(dtype, POINTS);
+    memcpy(dx, x, POINTS * remat_dtype_bytes(dtype));
+    kernels[dtype].forward[map](x, y, POINTS, SLOPE);
+    kernels[dtype].backward[map](x, x, dx, POINTS, SLOPE, true);
     for (size_t n = 0; n <= LENGTHS; n++) {
-        size_t from = 1 + n % 5, to = n % 3;
-        memset(part, 0x55, 200 * bytes);
-        kernels[dtype].forward[map](at(x, dtype, from), at(part, dtype, to), (int64_t)n, SLOPE);
-        assert_memory_equal(at(part, dtype, to), at(whole, dtype, from), n * bytes);
-        for (size_t i = 0; i < bytes; i++) /* nothing behind the end is written */
-            assert_int_equal(((unsigned char *)at(part, dtype, to + n))[i], 0x55);
-        memcpy(at(part, dtype, to), at(x, dtype, from), n * bytes);
-        kernels[dtype].forward[map](at(part, dtype, to), at(part, dtype, to), (int64_t)n, SLOPE);
-        assert_memory_equal(at(part, dtype, to), at(whole, dtype, from), n * bytes);
-        kernels[dtype].backward[map](at(x, dtype, from), at(x, dtype, from + 2),
-                                     at(part, dtype, to), (int64_t)n, SLOPE, false);
-        void *moved = array_create(dtype, n + 4);
-        memcpy(at(moved, dtype, 3), at(x, dtype, from + 2), n * bytes);
-        kernels[dtype].backward[map](at(x, dtype, from), at(moved, dtype, 3), at(moved, dtype, 3),
-                                     (int64_t)n, SLOPE, false);
-        assert_memory_equal(at(moved, dtype, 3), at(part, dtype, to), n * bytes);
-        free(moved);
+        check_part(kernels, map, dtype, x, y, false, 1 + n % 5, n);
+        check_part(kernels, map, dtype, x, dx, true, 1 + n % 5, n);
     }
     free(x);
-    free(whole);
-    free(part);
+    free(y);
+    free(dx);
 }
 
 static void same_bits_anywhere(void **state)
