@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "support/op_harness.h"
+#include "support/op_levels.h"
 
 enum { n_elements = 100000 };
 
@@ -110,6 +111,24 @@ static void repeats(void **state)
     same_mask(&flat, REMAT_F32, 0, &folded, REMAT_F32, 0);
 }
 
+/* And the same for every instruction set. */
+static void levels_agree(void **state)
+{
+    (void)state;
+    const op_case row = ones_row(0.3, 1);
+    bool *best = mask_of(&row, REMAT_F32, key, 0);
+    for (int level = 0; level < REMAT_SIMD_LEVEL_COUNT; level++) {
+        if (!op_has_level((remat_simd_level)level))
+            continue;
+        op_use_level((remat_simd_level)level);
+        bool *mask = mask_of(&row, REMAT_F32, key, 1);
+        op_use_best_level();
+        assert_memory_equal(best, mask, n_elements * sizeof *mask);
+        free(mask);
+    }
+    free(best);
+}
+
 /* Another seed, step or statement: masks that agree as often as independent ones do. */
 static void differs(void **state)
 {
@@ -154,8 +173,8 @@ static void identity(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rate),    cmocka_unit_test(neighbours), cmocka_unit_test(repeats),
-        cmocka_unit_test(differs), cmocka_unit_test(identity),
+        cmocka_unit_test(levels_agree), cmocka_unit_test(rate),    cmocka_unit_test(neighbours),
+        cmocka_unit_test(repeats),      cmocka_unit_test(differs), cmocka_unit_test(identity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,6 +222,6 @@ static void replayed(void **state)
 
 int main(void)
 {
-    static const op_check checks[] = {{"in exec", replayed, false}};
+    static const op_check checks[] = {{"in exec", replayed, false, true}};
     return op_run_checks("in exec", checks, 1, NULL);
 }

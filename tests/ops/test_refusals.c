@@ -136,6 +136,7 @@ typedef struct refusal {
 #define VALUE(base, ...) BAD(base, REMAT_INVALID_ARGUMENT, __VA_ARGS__)
 #define L(...)           OP_LEAVES(__VA_ARGS__)
 #define D(...)           OP_LEAF(__VA_ARGS__)
+#define VAST             (INT64_C(1) << 40)
 #define SCALAR           OP_SCALAR_LEAF
 #define LABELS(...)                                      \
     {                                                    \
@@ -144,7 +145,7 @@ typedef struct refusal {
 #define BINARY(op)                                                                           \
     SHAPE(op "_same", L(D(2, 3, 4), D(1, 3))), SHAPE(op "_same", L(D(2, 2, 3), D(2, 3, 2))), \
         SHAPE(op "_same", L(D(3, 2, 3, 4), D(3, 2, 2, 4))),                                  \
-        BAD(op "_same", REMAT_OVERFLOW, L(D(2, INT64_C(1) << 40, 1), D(2, 1, INT64_C(1) << 40)))
+        BAD(op "_same", REMAT_OVERFLOW, L(D(2, VAST, 1), D(2, 1, VAST)))
 #define SOFTMAX(op)                                          \
     SHAPE(op "_axis_0", L(D(3, 2, 3, 4)), .axes = {3}),      \
         SHAPE(op "_axis_0", L(D(3, 2, 3, 4)), .axes = {-4}), \
@@ -170,6 +171,10 @@ static const refusal refusals[] = {
     SHAPE("linear", L(D(2, 5, 3), D(2, 4, 3), D(1, 3))),
     SHAPE("linear", L(D(2, 5, 3), D(2, 4, 3), D(2, 4, 1))),
     SHAPE("linear", L(SCALAR, D(2, 4, 3))),
+    BAD("linear", REMAT_OVERFLOW, L(D(2, VAST, 3), D(2, VAST, 3))),
+    BAD("matmul", REMAT_OVERFLOW, L(D(2, VAST, 3), D(2, 3, VAST))),
+    BAD("linear", REMAT_OVERFLOW, L(D(2, 2, VAST), D(2, 3, VAST))),
+    BAD("matmul", REMAT_OVERFLOW, L(D(2, 2, VAST), D(2, VAST, 3))),
     BINARY("add"),
     BINARY("subtract"),
     BINARY("multiply"),
@@ -238,6 +243,27 @@ static void refused_row(void **state)
     op_subject_close(&subject);
 }
 
+/* More axes than a shape can have. */
+static void too_many_axes(void **state)
+{
+    (void)state;
+    const int axes[REMAT_MAX_DIMS + 1] = {0};
+    for (int mean = 0; mean < 2; mean++) {
+        remat_tape *tape = NULL;
+        assert_int_equal(remat_tape_create(NULL, &tape), REMAT_OK);
+        const remat_var x = remat_input(tape, NULL, REMAT_F32, REMAT_SHAPE(2, 3), NULL);
+        const remat_var y = mean ? remat_mean(tape, x, axes, REMAT_MAX_DIMS + 1, false)
+                                 : remat_sum(tape, x, axes, REMAT_MAX_DIMS + 1, false);
+        assert_true(y.id == 0);
+        assert_int_equal(remat_tape_status(tape), REMAT_SHAPE_MISMATCH);
+        assert_int_equal(remat_tape_clear(tape), REMAT_OK);
+        const remat_var again = remat_input(tape, NULL, REMAT_F32, REMAT_SHAPE(2, 3), NULL);
+        assert_true(remat_permute(tape, again, axes, REMAT_MAX_DIMS + 1).id == 0);
+        assert_int_equal(remat_tape_status(tape), REMAT_SHAPE_MISMATCH);
+        remat_tape_destroy(tape);
+    }
+}
+
 /* A handle of another tape, and one from before a clear. */
 static void foreign_handles(void **state)
 {
@@ -264,17 +290,18 @@ static void foreign_handles(void **state)
 int main(void)
 {
     static const op_check checks[] = {
-        {"dtypes", dtypes, false},
-        {"unset handles", unset_handles, true},
+        {"dtypes", dtypes, false, true},
+        {"unset handles", unset_handles, true, true},
     };
     enum { count = sizeof refusals / sizeof refusals[0] };
-    static struct CMUnitTest tests[count + 1];
+    static struct CMUnitTest tests[count + 2];
     static refusal states[count];
     for (size_t r = 0; r < count; r++) {
         states[r] = refusals[r];
         tests[r] = (struct CMUnitTest){refusals[r].row.name, refused_row, NULL, NULL, &states[r]};
     }
     tests[count] = (struct CMUnitTest)cmocka_unit_test(foreign_handles);
+    tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(too_many_axes);
     return op_run_checks("refusals", checks, sizeof checks / sizeof checks[0], NULL) +
            cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,12 +272,19 @@ static bool floats_may_be_nan(const op_case *row)
 
 int main(void)
 {
-    static const op_check checks[] = {{"NaN is seen", nan_is_seen, false}};
+    static const op_check checks[] = {{"NaN is seen", nan_is_seen, false, false}};
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(unary_corners),      cmocka_unit_test(softmax_masks),
         cmocka_unit_test(softmax_is_shifted), cmocka_unit_test(layer_norm_of_constant),
         cmocka_unit_test(all_rows_ignored),   cmocka_unit_test(labels_out_of_range),
     };
-    return op_run_checks("special values", checks, 1, floats_may_be_nan) +
-           cmocka_run_group_tests(tests, NULL, NULL);
+    int failures = op_run_checks("special values", checks, 1, floats_may_be_nan);
+    for (int level = 0; level < REMAT_SIMD_LEVEL_COUNT; level++) {
+        if (!op_has_level((remat_simd_level)level))
+            continue;
+        op_use_level((remat_simd_level)level);
+        failures +=
+            cmocka_run_group_tests_name(op_level_name((remat_simd_level)level), tests, NULL, NULL);
+    }
+    return failures;
 }

@@ -42,10 +42,10 @@ struct op_case {
 
     /* Facts about the row. */
     double f32_tolerance; /* of f32 against f64, relative to the largest element; 0: 2e-6 */
-    double f32_absolute;  /* added to that, where every element is small by cancellation */
-    uint32_t optional;    /* leaves that may be unset */
-    bool takes_i32;       /* moves elements of any dtype */
-    bool no_golden;       /* not in the golden file: too large, aliased or random */
+    double absolute;   /* tolerance in f32 (f64: 1e-8 of it) where all is small by cancellation */
+    uint32_t optional; /* leaves that may be unset */
+    bool takes_i32;    /* moves elements of any dtype */
+    bool no_golden;    /* not in the golden file: too large, aliased or random */
 };
 
 typedef struct op_case_table {

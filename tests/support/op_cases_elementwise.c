@@ -112,7 +112,7 @@ static const op_case rows[] = {
     UNARY(silu, "", -3, 3, NO_NUMBER),
     UNARY(silu, "_wide", -80, 80, NO_NUMBER),
     UNARY(tanh, "", -3, 3, NO_NUMBER),
-    UNARY(tanh, "_wide", -80, 80, .f32_absolute = 1e-7),
+    UNARY(tanh, "_wide", -80, 80, .absolute = 1e-7),
     UNARY(tanh, "_small", -0.125, 0.125, NO_NUMBER),
     UNARY(sigmoid, "", -3, 3, NO_NUMBER),
     UNARY(sigmoid, "_wide", -80, 80, NO_NUMBER),

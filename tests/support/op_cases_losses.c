@@ -61,7 +61,7 @@ static const op_case rows[] = {
     ENTROPY("3d_smooth_ignore", L(D(3, 2, 3, 5), SOME_LOST(5, OP_DIMS(2, 2, 3))),
             MEAN_BUT(-7, 0.25)),
     DEFAULTS("vector", L(D(1, 5), LABELS(5, {.ndim = 0}))),
-    DEFAULTS("one_class", L(D(2, 3, 1), LABELS(1, OP_DIMS(1, 3))), .f32_absolute = 1e-7),
+    DEFAULTS("one_class", L(D(2, 3, 1), LABELS(1, OP_DIMS(1, 3))), .absolute = 1e-7),
     DEFAULTS("wide", L(OP_RANGE(-300, 300, 2, 4, 5), LABELS(5, OP_DIMS(1, 4)))),
     ENTROPY("large", L(D(2, 19, 131), LABELS(131, OP_DIMS(1, 19))), MEAN(0), .no_golden = true),
     ENTROPY("large_smooth_ignore", L(D(2, 19, 131), SOME_LOST(131, OP_DIMS(1, 19))),

@@ -43,17 +43,16 @@ static remat_var record_mean(remat_tape *tape, const remat_var *leaves, const op
 #define L(...) OP_LEAVES(__VA_ARGS__)
 #define LARGE  .no_golden = true, .f32_tolerance = 5e-6
 
-#define SOFTMAX(op, f)                                                       \
-    OP_ROW(op "_axis_0", f, L(D(3, 2, 3, 4)), .axes = {0}),                  \
-        OP_ROW(op "_axis_1", f, L(D(3, 2, 3, 4)), .axes = {1}),              \
-        OP_ROW(op "_axis_2", f, L(D(3, 2, 3, 4)), .axes = {2}),              \
-        OP_ROW(op "_axis_minus_2", f, L(D(3, 2, 3, 4)), .axes = {-2}),       \
-        OP_ROW(op "_wide", f, L(OP_RANGE(-300, 300, 2, 3, 7)), .axes = {-1}, \
-               .f32_absolute = 1e-7),                                        \
-        OP_ROW(op "_vector", f, L(D(1, 6)), .axes = {0}),                    \
-        OP_ROW(op "_one", f, L(D(2, 3, 1)), .axes = {1}),                    \
-        OP_ROW(op "_large", f, L(D(2, 13, 131)), .axes = {-1}, LARGE),       \
-        OP_ROW(op "_large_axis_0", f, L(D(2, 131, 13)), .axes = {0}, LARGE), \
+#define SOFTMAX(op, f)                                                                          \
+    OP_ROW(op "_axis_0", f, L(D(3, 2, 3, 4)), .axes = {0}),                                     \
+        OP_ROW(op "_axis_1", f, L(D(3, 2, 3, 4)), .axes = {1}),                                 \
+        OP_ROW(op "_axis_2", f, L(D(3, 2, 3, 4)), .axes = {2}),                                 \
+        OP_ROW(op "_axis_minus_2", f, L(D(3, 2, 3, 4)), .axes = {-2}),                          \
+        OP_ROW(op "_wide", f, L(OP_RANGE(-300, 300, 2, 3, 7)), .axes = {-1}, .absolute = 1e-7), \
+        OP_ROW(op "_vector", f, L(D(1, 6)), .axes = {0}),                                       \
+        OP_ROW(op "_one", f, L(D(2, 3, 1)), .axes = {1}),                                       \
+        OP_ROW(op "_large", f, L(D(2, 13, 131)), .axes = {-1}, LARGE),                          \
+        OP_ROW(op "_large_axis_0", f, L(D(2, 131, 13)), .axes = {0}, LARGE),                    \
         OP_ROW(op "_large_axis_1", f, L(D(3, 3, 35, 17)), .axes = {1}, LARGE)
 
 #define NORM(label, ...) OP_ROW("layer_norm" label, record_layer_norm, __VA_ARGS__)
