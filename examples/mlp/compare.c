@@ -126,8 +126,8 @@ static void print_comparison(comparison *c, size_t steps)
 bool compare(const options *o, const dataset *data)
 {
     comparison c;
-    bool ok = comparison_create(o, data, &c) && trainer_print_plan(&c.side[CHECKPOINTED], o) &&
-              run(&c, o);
+    bool ok =
+        comparison_create(o, data, &c) && trainer_print(&c.side[CHECKPOINTED], o) && run(&c, o);
     if (ok) {
         print_comparison(&c, o->steps);
         if (c.differing_steps > 0)

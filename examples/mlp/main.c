@@ -8,13 +8,6 @@
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static void print_network(const trainer *t, const options *o)
-{
-    printf("network: %zu hidden layers of %zu, %zu parameters; %s, batch %zu, %zu steps\n",
-           o->depth, o->width, t->model.n_parameters, optimizer_name(o->optimizer), o->batch,
-           o->steps);
-}
-
 static bool print_report(const trainer *t, const options *o)
 {
     double accuracy;
@@ -39,8 +32,7 @@ static bool run(const options *o, const dataset *data)
         return compare(o, data);
     if (!trainer_create(o, data, o->strategy, &t))
         return false;
-    print_network(&t, o);
-    bool ok = trainer_print_plan(&t, o) && train(&t, o) && print_report(&t, o);
+    bool ok = trainer_print(&t, o) && train(&t, o) && print_report(&t, o);
     trainer_destroy(&t);
     return ok;
 }

@@ -21,7 +21,7 @@ static const char help[] =
     "  --depth N             hidden layers (3)\n"
     "  --width N             units of a hidden layer (256)\n"
     "  --batch N             images per step (128; 32 for sets of under 10000 images)\n"
-    "  --epochs N            passes over the training set (10; 60 for small sets)\n"
+    "  --epochs N            passes over the training set (10; 30 for small sets)\n"
     "  --steps N             stop after N steps\n"
     "  --learning-rate X     of the first step; falls to 0 in a straight line (0.05 for sgd,\n"
     "                        0.02 for momentum, 0.001 for adam and adamw)\n"
@@ -233,7 +233,7 @@ bool options_complete(options *o, size_t training_images)
     if (o->batch == 0)
         o->batch = is_small ? 32 : 128;
     if (o->epochs == 0)
-        o->epochs = is_small ? 60 : 10;
+        o->epochs = is_small ? 30 : 10;
     if (o->learning_rate == 0)
         o->learning_rate = optimizer_default_rate(o->optimizer);
     if (o->segment == 0)

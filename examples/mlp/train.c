@@ -2,6 +2,7 @@
 #include "train.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fail.h"
@@ -103,13 +104,16 @@ double learning_rate_at(const options *o, size_t step)
 bool trainer_fail(const trainer *t, remat_status status)
 {
     if (status == REMAT_OK)
-        return fail("the loss is no longer finite: try a lower --learning-rate than this one");
+        return fail("the loss is no longer finite: lower --learning-rate");
     const char *message = remat_exec_message(t->exec);
     return fail("%s", *message ? message : remat_status_text(status));
 }
 
-bool trainer_print_plan(const trainer *t, const options *o)
+bool trainer_print(const trainer *t, const options *o)
 {
+    printf("network: %zu hidden layers of %zu, %zu parameters; %s, batch %zu, %zu steps\n",
+           o->depth, o->width, t->model.n_parameters, optimizer_name(o->optimizer), o->batch,
+           o->steps);
     return !o->print_plan || remat_plan_print(remat_exec_plan(t->exec), stdout) == REMAT_OK ||
            fail("the plan could not be printed");
 }

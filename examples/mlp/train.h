@@ -27,8 +27,8 @@ void trainer_destroy(trainer *t);
 /* One step on the images which[0..batch) of the training set. */
 remat_status trainer_step(trainer *t, const uint32_t *which, double learning_rate);
 
-/* The plan's table on stdout if o->print_plan. */
-bool trainer_print_plan(const trainer *t, const options *o);
+/* A line about the network on stdout, and the plan's table if o->print_plan. */
+bool trainer_print(const trainer *t, const options *o);
 
 /* Says on stderr why a step failed; returns false. */
 bool trainer_fail(const trainer *t, remat_status status);
