@@ -59,29 +59,33 @@ static void read_option(const char *option, const char *value, settings *set)
 
 typedef struct timing {
     bench_spread ms;
-    double faults; /* median per step */
+    double cpu_ms, faults; /* medians per step */
     double loss_first, loss_last;
 } timing;
 
 static timing time_steps(bench_mlp *m, size_t warmup, size_t steps)
 {
-    double *ms = bench_allocate(steps, sizeof *ms), *faults = bench_allocate(steps, sizeof *faults);
+    double *ms = bench_allocate(steps, sizeof *ms), *cpu_ms = bench_allocate(steps, sizeof *cpu_ms);
+    double *faults = bench_allocate(steps, sizeof *faults);
     timing t = {0};
     for (size_t i = 0; i < warmup + steps; i++) {
         long faults_before = bench_page_faults();
-        double began = bench_seconds();
+        double began = bench_seconds(), cpu_began = bench_cpu_seconds();
         t.loss_last = bench_mlp_step(m);
-        double took = bench_seconds() - began;
+        double took = bench_seconds() - began, cpu_took = bench_cpu_seconds() - cpu_began;
         if (i == 0)
             t.loss_first = t.loss_last;
         if (i < warmup)
             continue;
         ms[i - warmup] = took * 1e3;
+        cpu_ms[i - warmup] = cpu_took * 1e3;
         faults[i - warmup] = (double)(bench_page_faults() - faults_before);
     }
     t.ms = bench_spread_of(ms, steps);
+    t.cpu_ms = bench_spread_of(cpu_ms, steps).median;
     t.faults = bench_spread_of(faults, steps).median;
     free(ms);
+    free(cpu_ms);
     free(faults);
     return t;
 }
@@ -96,13 +100,14 @@ static void run_case(const bench_mlp_case *shape, const settings *set)
     remat_plan_summary plan;
     remat_plan_summarize(remat_exec_plan(m.exec), &plan);
     printf("{\"bench\":\"mlp\",\"case\":\"%s\",\"strategy\":\"%s\",\"update\":\"%s\","
-           "\"threads\":%d,\"steps\":%ld,\"median_ms\":%.5f,\"min_ms\":%.5f,\"max_ms\":%.5f,"
+           "\"threads\":%d,\"steps\":%ld,\"median_ms\":%.5f,\"min_ms\":%.5f,\"max_ms\":%.5f,\"cpu_"
+           "ms\":%.5f,"
            "\"loss_first\":%.9g,\"loss_last\":%.9g,\"arena_bytes\":%zu,\"keep_all_bytes\":%zu,"
            "\"replays\":%zu,\"faults_per_step\":%.1f,\"peak_resident_bytes\":%zu}\n",
            shape->name, remat_strategy_name(plan.strategy),
            set->mlp.update_at_once ? "ready" : "after", remat_threads(), steps, t.ms.median,
-           t.ms.min, t.ms.max, t.loss_first, t.loss_last, plan.arena_bytes, plan.keep_all_bytes,
-           plan.replays, t.faults, bench_peak_resident_bytes());
+           t.ms.min, t.ms.max, t.cpu_ms, t.loss_first, t.loss_last, plan.arena_bytes,
+           plan.keep_all_bytes, plan.replays, t.faults, bench_peak_resident_bytes());
     fflush(stdout);
     bench_mlp_destroy(&m);
 }

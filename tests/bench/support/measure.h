@@ -4,9 +4,9 @@
 
 #include <remat/remat.h>
 
-double bench_seconds(void);        /* monotonic */
-double bench_thread_seconds(void); /* processor time of the calling thread */
-long bench_page_faults(void);      /* of the process so far, those that needed no disk */
+double bench_seconds(void);     /* monotonic */
+double bench_cpu_seconds(void); /* processor time of the process: steadier on a busy machine */
+long bench_page_faults(void);   /* of the process so far, those that needed no disk */
 size_t bench_peak_resident_bytes(void);
 
 typedef struct bench_spread {

@@ -198,7 +198,8 @@ static remat_var record(bench_mlp *m, void *x, void *y, int64_t segment)
 
 static remat_status update(bench_mlp *m, const remat_param *params, size_t n)
 {
-    return m->shape->adamw ? remat_adamw_step(&m->adam, params, n)
+    remat_adam adam = m->adam; /* counts the steps, not the calls: bench_mlp_step() does */
+    return m->shape->adamw ? remat_adamw_step(&adam, params, n)
                            : remat_sgd_step(&m->sgd, params, n);
 }
 
@@ -262,5 +263,6 @@ double bench_mlp_step(bench_mlp *m)
     bench_require(remat_exec_step(m->exec), remat_exec_message(m->exec));
     if (!m->update_at_once)
         bench_require(update(m, m->params, m->n_params), NULL);
+    m->adam.step++;
     return remat_exec_loss(m->exec);
 }
