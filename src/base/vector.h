@@ -26,6 +26,9 @@ bool remat_vector_grow(const remat_allocator *allocator, void **data, size_t *ca
     (remat_vector_reserve((allocator), (vector), 1) && \
      ((vector)->data[(vector)->count++] = (item), true))
 
+/* Address of item i, which may be the end; NULL for an empty vector without memory. */
+#define remat_vector_at(vector, i) ((vector)->data ? (vector)->data + (i) : NULL)
+
 #define remat_vector_release(allocator, vector)                            \
     (remat_memory_release((allocator), (vector)->data, (vector)->capacity, \
                           sizeof *(vector)->data),                         \

@@ -81,7 +81,7 @@ static void remember_plan(remat_exec *exec, const remat_plan *plan)
 
 static void drop_separate(remat_exec *exec)
 {
-    remat_exec_free_separate(exec);
+    remat_exec_free_separate(exec, 0);
     remat_memory_release(&exec->allocator, exec->separate, exec->n_separate,
                          sizeof *exec->separate);
     exec->separate = NULL;
@@ -302,7 +302,7 @@ remat_status remat_exec_forward(remat_exec *exec)
     if ((status = bind_pointers(exec)) != REMAT_OK)
         return status;
     if (exec->separate)
-        remat_exec_free_separate(exec);
+        remat_exec_free_separate(exec, 0);
     else if (exec->options.poison && exec->base_bytes > 0)
         memset(exec->base, 0xFF, exec->base_bytes);
     remat_program *program = &exec->program;
@@ -356,6 +356,8 @@ remat_status remat_exec_backward(remat_exec *exec)
     if (status != REMAT_OK)
         return status;
     exec->state = REMAT_STATE_EMPTY;
+    exec->has_gradients = false;
+    remat_exec_free_separate(exec, exec->program.n_forward); /* gradients of an earlier pass */
     exec->statistics.replays = 0;
     exec->statistics.replay_seconds = 0.0;
     exec->step--; /* a replay draws the forward pass's random numbers */

@@ -105,8 +105,8 @@ __attribute__((format(printf, 3, 4)))
 remat_status
 remat_exec_fail(remat_exec *exec, remat_status status, const char *format, ...);
 
-/* Frees every buffer of separate_buffers mode. */
-void remat_exec_free_separate(remat_exec *exec);
+/* Frees the buffers of separate_buffers mode that begin with instruction `first` or later. */
+void remat_exec_free_separate(remat_exec *exec, size_t first);
 
 /* Element loops on gradients that no operation owns. n elements of a float dtype. */
 void remat_gradient_fill(void *gradient, const void *seed, double constant, bool accumulate,

@@ -142,15 +142,19 @@ static void run_gradient_task(remat_exec *exec, const remat_instruction *in)
 
 /* ---- Debug modes -----------------------------------------------------------------------------*/
 
-void remat_exec_free_separate(remat_exec *exec)
+void remat_exec_free_separate(remat_exec *exec, size_t first)
 {
-    for (size_t i = 0; i < exec->n_separate; i++) {
-        if (!exec->separate[i].data)
+    if (!exec->separate)
+        return;
+    const remat_program *program = &exec->program;
+    for (size_t k = program->instructions.data[first].begins; k < program->begins.count; k++) {
+        uint32_t buffer = program->begins.data[k];
+        if (!exec->separate[buffer].data)
             continue;
-        remat_arena_release(&exec->allocator, &exec->separate[i]);
-        exec->program.pointers[exec->program.first_buffer + i] = NULL;
+        remat_arena_release(&exec->allocator, &exec->separate[buffer]);
+        program->pointers[program->first_buffer + buffer] = NULL;
+        exec->separate_bytes -= exec->plan->buffers.data[buffer].bytes;
     }
-    exec->separate_bytes = 0;
 }
 
 static remat_status allocate_separate(remat_exec *exec, const remat_instruction *in)
@@ -159,8 +163,6 @@ static remat_status allocate_separate(remat_exec *exec, const remat_instruction 
         uint32_t buffer = exec->program.begins.data[k];
         size_t bytes = exec->plan->buffers.data[buffer].raw_bytes;
         remat_arena *arena = &exec->separate[buffer];
-        if (arena->data) /* stayed from an earlier backward pass */
-            continue;
         if (!remat_arena_allocate(&exec->allocator, exec->allocator_is_default, bytes, arena))
             return remat_exec_fail(exec, REMAT_OUT_OF_MEMORY,
                                    "out of memory for a buffer of %zu bytes (separate_buffers)",
@@ -225,7 +227,8 @@ static remat_status run_one(remat_exec *exec, const remat_instruction *in)
     if (exec->options.poison || exec->separate)
         end_buffers(exec, in);
     if (in[1].ready != in->ready)
-        return notify_ready(exec, exec->program.ready.data + in->ready, in[1].ready - in->ready);
+        return notify_ready(exec, remat_vector_at(&exec->program.ready, in->ready),
+                            in[1].ready - in->ready);
     return REMAT_OK;
 }
 

@@ -20,11 +20,18 @@ static void run(state *s, const remat_schedule *schedule, size_t at)
     s->ran[task] = 1;
 }
 
+/* The value whose memory the RUN at `at` hands over to a result that has none yet. */
+static uint32_t handed_over(const state *s, const remat_schedule *schedule, size_t at)
+{
+    remat_reuse reuse = remat_schedule_reuse(s->problem, schedule, at);
+    return reuse.to != REMAT_NONE && s->held[reuse.to] == ABSENT ? reuse.from : REMAT_NONE;
+}
+
 /* At `at` itself memory that is handed over counts once, for the result. */
-static void add_up(const state *s, const remat_schedule *schedule, size_t at, remat_breakdown *b)
+static void add_up(const state *s, const remat_schedule *schedule, size_t at, uint32_t handed,
+                   remat_breakdown *b)
 {
     const remat_problem *p = s->problem;
-    uint32_t handed = remat_schedule_reuse(p, schedule, at).from;
     size_t workspace = p->tasks.data[remat_action_id(schedule->data[at])].workspace_bytes;
     *b = (remat_breakdown){.workspace = workspace};
     b->alignment = (REMAT_ALIGNMENT - workspace % REMAT_ALIGNMENT) % REMAT_ALIGNMENT;
@@ -51,14 +58,17 @@ bool remat_schedule_breakdown(const remat_problem *problem, const remat_schedule
     s.ran = remat_memory_allocate(allocator, problem->n_tasks, 1);
     bool done = s.held && s.ran;
     *breakdown = (remat_breakdown){0};
-    for (size_t i = 0; done && i <= at && i < schedule->count; i++) {
+    for (size_t i = 0; done && i < at && i < schedule->count; i++) {
         if (remat_action_is_drop(schedule->data[i]))
             s.held[remat_action_id(schedule->data[i])] = ABSENT;
         else
             run(&s, schedule, i);
     }
-    if (done && at < schedule->count)
-        add_up(&s, schedule, at, breakdown);
+    if (done && at < schedule->count) {
+        uint32_t handed = handed_over(&s, schedule, at);
+        run(&s, schedule, at);
+        add_up(&s, schedule, at, handed, breakdown);
+    }
     remat_memory_release(allocator, s.held, problem->values.count, 1);
     remat_memory_release(allocator, s.ran, problem->n_tasks, 1);
     return done;

@@ -88,15 +88,15 @@ static inline uint32_t remat_task_n_reuses(const remat_problem *p, uint32_t t)
 }
 static inline const uint32_t *remat_task_reads(const remat_problem *p, uint32_t t)
 {
-    return p->reads.data + p->tasks.data[t].reads;
+    return remat_vector_at(&p->reads, p->tasks.data[t].reads);
 }
 static inline const remat_write *remat_task_writes(const remat_problem *p, uint32_t t)
 {
-    return p->writes.data + p->tasks.data[t].writes;
+    return remat_vector_at(&p->writes, p->tasks.data[t].writes);
 }
 static inline const remat_reuse *remat_task_reuses(const remat_problem *p, uint32_t t)
 {
-    return p->reuses.data + p->tasks.data[t].reuses;
+    return remat_vector_at(&p->reuses, p->tasks.data[t].reuses);
 }
 
 /* Finds the innermost segment of statements in ascending order. All zero to start with. */
