@@ -1,5 +1,5 @@
-/* lanes.h - sums that vectorise without reassociation: partial sums side by side, added up as a
- * tree at the end. The order depends on the number of terms only. */
+/* lanes.h - sums that vectorise although the compiler may not reassociate: partial sums side by
+ * side, joined at the end. The order depends on the number of terms only, not on where they lie. */
 #ifndef REMAT_CPU_LANES_H
 #define REMAT_CPU_LANES_H
 
@@ -7,12 +7,13 @@
 
 #define LANES ((int64_t)32)
 
-static inline double sum_lanes(double lane[LANES])
+static inline double sum_lanes(const double lane[LANES])
 {
-    for (int64_t width = LANES / 2; width > 0; width /= 2)
-        for (int64_t j = 0; j < width; j++)
-            lane[j] += lane[j + width];
-    return lane[0];
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < LANES; j++)
+        sum += lane[j];
+    return sum;
 }
 
 #endif

@@ -1,55 +1,66 @@
 /* loss_template.h - the kernels of loss.h for one REAL; see simd.h. Rows of logits are often short
  * (ten classes), so what is left of a row goes through the vector instructions too, padded. */
 
-static REAL F(largest)(int64_t count, const REAL *x)
+SIMD_INLINE void F(take_larger)(const REAL *x, REAL *lane)
 {
-    REAL lane[LANES];
-    for (int64_t j = 0; j < LANES; j++)
-        lane[j] = x[0];
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES)
 #pragma omp simd
-        for (int64_t j = 0; j < LANES; j++)
-            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
-    for (int64_t j = 0; i + j < count; j++)
-        lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
-    for (int64_t j = 1; j < LANES; j++)
-        lane[0] = lane[j] > lane[0] ? lane[j] : lane[0];
-    return lane[0];
+    for (int64_t j = 0; j < LANES; j++)
+        lane[j] = x[j] > lane[j] ? x[j] : lane[j];
 }
 
-SIMD_INLINE void F(add_exp)(const REAL *x, REAL max, double *lane)
+/* rest: what is left of x after whole blocks, filled up. */
+static REAL F(largest)(int64_t count, const REAL *x, const REAL *rest)
+{
+    REAL lane[LANES];
+    memcpy(lane, rest, sizeof lane);
+    for (int64_t i = 0; i + LANES <= count; i += LANES)
+        F(take_larger)(x + i, lane);
+    REAL max = lane[0];
+#pragma omp simd reduction(max : max)
+    for (int64_t j = 0; j < LANES; j++)
+        max = lane[j] > max ? lane[j] : max;
+    return max;
+}
+
+/* Of the first `count` elements; the others only have to be there. */
+SIMD_INLINE void F(add_exp)(int64_t count, const REAL *x, REAL max, double *lane)
 {
 #pragma omp simd
-    for (int64_t j = 0; j < LANES; j++)
-        lane[j] += (double)F(exp_negative)(x[j] - max);
+    for (int64_t j = 0; j < LANES; j++) {
+        REAL term = F(exp_negative)(x[j] - max);
+        lane[j] += (double)(j < count ? term : 0);
+    }
 }
 
 static double F(sum_of_exp)(int64_t count, const void *x, double *max)
 {
     const REAL *v = x;
-    const REAL top = F(largest)(count, v);
+    const int64_t whole = count - count % LANES;
     double lane[LANES] = {0};
-    int64_t i = 0;
+    REAL rest[LANES];
+    for (int64_t j = 0; j < LANES; j++)
+        rest[j] = v[0];
+    memcpy(rest, v + whole, (size_t)(count - whole) * sizeof(REAL));
+    const REAL top = F(largest)(count, v, rest);
     *max = (double)top;
-    for (; i + LANES <= count; i += LANES)
-        F(add_exp)(v + i, top, lane);
-    if (i < count) {
-        REAL rest[LANES];
-        for (int64_t j = 0; j < LANES; j++)
-            rest[j] = i + j < count ? v[i + j] : -(REAL)INFINITY; /* exp is 0 */
-        F(add_exp)(rest, top, lane);
-    }
+    for (int64_t i = 0; i < whole; i += LANES)
+        F(add_exp)(LANES, v + i, top, lane);
+    if (whole < count)
+        F(add_exp)(count - whole, rest, top, lane);
     return sum_lanes(lane);
 }
 
 SIMD_INLINE void F(softmax_block)(const REAL *x, REAL target, REAL log_sum, REAL factor, REAL *d,
                                   bool accumulate)
 {
+    if (accumulate) {
 #pragma omp simd
-    for (int64_t j = 0; j < LANES; j++) {
-        REAL value = factor * (F(exp_negative)(x[j] - log_sum) - target);
-        d[j] = accumulate ? d[j] + value : value;
+        for (int64_t j = 0; j < LANES; j++)
+            d[j] += factor * (F(exp_negative)(x[j] - log_sum) - target);
+    } else {
+#pragma omp simd
+        for (int64_t j = 0; j < LANES; j++)
+            d[j] = factor * (F(exp_negative)(x[j] - log_sum) - target);
     }
 }
 
