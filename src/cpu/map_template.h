@@ -1,14 +1,16 @@
 /* map_template.h - the loops of map.h for one element type; see blocks_template.h. */
 
-#define MAP_FORWARD(name)                                                            \
-    SIMD_LOOP void F(name##_blocks)(const REAL *x, REAL *y, int64_t blocks, REAL p)  \
-    {                                                                                \
-        _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++) y[i] = \
-            F(name##_map)(x[i], p);                                                  \
-    }                                                                                \
-    static void F(name##_forward)(const void *x, void *y, int64_t count, double p)   \
-    {                                                                                \
-        F(run_forward)(F(name##_blocks), x, y, count, (REAL)p);                      \
+#define MAP_FORWARD(name)                                                           \
+    SIMD_LOOP void F(name##_blocks)(const REAL *x, REAL *y, int64_t blocks, REAL p) \
+    {                                                                               \
+        _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++)       \
+        {                                                                           \
+            y[i] = F(name##_map)(x[i], p);                                          \
+        }                                                                           \
+    }                                                                               \
+    static void F(name##_forward)(const void *x, void *y, int64_t count, double p)  \
+    {                                                                               \
+        F(run_forward)(F(name##_blocks), x, y, count, (REAL)p);                     \
     }
 
 /* gradient: an expression in i and p. */
@@ -18,11 +20,15 @@
     {                                                                                         \
         (void)kept;                                                                           \
         if (accumulate) {                                                                     \
-            _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++) dx[i] +=    \
-                gradient;                                                                     \
+            _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++)             \
+            {                                                                                 \
+                dx[i] += gradient;                                                            \
+            }                                                                                 \
         } else {                                                                              \
-            _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++) dx[i] =     \
-                gradient;                                                                     \
+            _Pragma("omp simd") for (int64_t i = 0; i < blocks * SIMD_BLOCK; i++)             \
+            {                                                                                 \
+                dx[i] = gradient;                                                             \
+            }                                                                                 \
         }                                                                                     \
     }                                                                                         \
     static void F(name##_backward)(const void *kept, const void *dy, void *dx, int64_t count, \
