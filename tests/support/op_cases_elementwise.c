@@ -73,8 +73,15 @@ RECORD_WITH_NUMBER(dropout)
         OP_ROW(op "_large_left", f, L(D(1, 67), R(least, 2, 37, 67)), LARGE),           \
         OP_ROW(op "_large_middle", f, L(D(3, 5, 1, 35), R(least, 3, 1, 9, 35)), LARGE), \
         OP_ROW(op "_deep", f, L(D(6, 2, 1, 3, 1, 2, 1), R(least, 6, 1, 2, 1, 3, 1, 2)), LARGE)
+/* More elements than the blocks in which terms are computed and summed. */
+#define BINARY_BLOCKS(op, f, least)                                                 \
+    OP_ROW(op "_blocks", f, L(D(2, 37, 301), R(least, 2, 37, 301)), LARGE),         \
+        OP_ROW(op "_blocks_row", f, L(D(2, 37, 301), R(least, 1, 301)), LARGE),     \
+        OP_ROW(op "_blocks_column", f, L(D(2, 2, 2503), R(least, 2, 2, 1)), LARGE), \
+        OP_ROW(op "_blocks_left", f, L(D(1, 301), R(least, 2, 37, 301)), LARGE)
 #define BINARY(op, least)                                                         \
     BINARY_SMALL(#op, record_##op, least), BINARY_LARGE(#op, record_##op, least), \
+        BINARY_BLOCKS(#op, record_##op, least),                                   \
         OP_ROW(#op "_itself", record_##op##_itself, L(R(0.5, 2, 5, 7)), LARGE)
 
 /* A small row for the golden file and a large one for vector bodies with a tail. */

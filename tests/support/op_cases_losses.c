@@ -64,6 +64,7 @@ static const op_case rows[] = {
     DEFAULTS("one_class", L(D(2, 3, 1), LABELS(1, OP_DIMS(1, 3))), .absolute = 1e-7),
     DEFAULTS("wide", L(OP_RANGE(-300, 300, 2, 4, 5), LABELS(5, OP_DIMS(1, 4)))),
     ENTROPY("large", L(D(2, 19, 131), LABELS(131, OP_DIMS(1, 19))), MEAN(0), .no_golden = true),
+    ENTROPY("blocks", L(D(2, 5, 2503), LABELS(2503, OP_DIMS(1, 5))), MEAN(0.1), .no_golden = true),
     ENTROPY("large_smooth_ignore", L(D(2, 19, 131), SOME_LOST(131, OP_DIMS(1, 19))),
             SUM_BUT(-1, 0.1), .no_golden = true),
 

@@ -81,6 +81,7 @@ static const op_case rows[] = {
     LINEAR("_one_out", L(D(2, 6, 4), D(2, 1, 4), D(1, 1)), BIAS),
     LINEAR("_one_in", L(D(2, 6, 1), D(2, 3, 1), D(1, 3)), BIAS),
     LINEAR("_large", L(D(2, 33, 65), D(2, 17, 65), D(1, 17)), LARGE, BIAS),
+    LINEAR("_many_out", L(D(2, 9, 20), D(2, 301, 20), D(1, 301)), LARGE, BIAS),
     LINEAR("_large_no_bias", L(D(3, 3, 11, 65), D(2, 34, 65)), LARGE),
     OP_ROW("linear_weight_is_x", record_weight_is_x, L(D(2, 4, 4), D(1, 4)), .no_golden = true,
            .optional = 2),

@@ -52,6 +52,8 @@ static remat_var record_mean(remat_tape *tape, const remat_var *leaves, const op
         OP_ROW(op "_vector", f, L(D(1, 6)), .axes = {0}),                                       \
         OP_ROW(op "_one", f, L(D(2, 3, 1)), .axes = {1}),                                       \
         OP_ROW(op "_large", f, L(D(2, 13, 131)), .axes = {-1}, LARGE),                          \
+        OP_ROW(op "_blocks", f, L(D(2, 3, 2503)), .axes = {-1}, LARGE),                         \
+        OP_ROW(op "_blocks_axis_0", f, L(D(2, 35, 301)), .axes = {0}, LARGE),                   \
         OP_ROW(op "_large_axis_0", f, L(D(2, 131, 13)), .axes = {0}, LARGE),                    \
         OP_ROW(op "_large_axis_1", f, L(D(3, 3, 35, 17)), .axes = {1}, LARGE)
 
@@ -78,6 +80,9 @@ static remat_var record_mean(remat_tape *tape, const remat_var *leaves, const op
         OP_ROW(op "_large_axis_1", f, L(D(2, 35, 67)), OP_AXES(1, 1), LARGE),                    \
         OP_ROW(op "_large_middle", f, L(D(3, 5, 35, 19)), OP_AXES(1, 1), LARGE),                 \
         OP_ROW(op "_large_outer", f, L(D(3, 5, 35, 19)), OP_AXES(2, 0, 2), LARGE),               \
+        OP_ROW(op "_blocks_axis_0", f, L(D(2, 5, 301)), OP_AXES(1, 0), LARGE),                   \
+        OP_ROW(op "_blocks_axis_1", f, L(D(2, 301, 5)), OP_AXES(1, 1), LARGE),                   \
+        OP_ROW(op "_blocks_middle", f, L(D(3, 3, 5, 301)), OP_AXES(1, 1), LARGE),                \
         OP_ROW(op "_large_all", f, L(D(2, 67, 35)), LARGE)
 
 static const op_case rows[] = {
@@ -96,6 +101,7 @@ static const op_case rows[] = {
     NORM("_vector", L(D(1, 6), D(1, 6), D(1, 6)), BOTH),
     NORM("_all_axes", L(D(2, 2, 5), D(2, 2, 5), D(2, 2, 5)), BOTH),
     NORM("_large", L(D(2, 9, 131), D(1, 131), D(1, 131)), BOTH, LARGE),
+    NORM("_blocks", L(D(2, 5, 1203), D(1, 1203), D(1, 1203)), BOTH, LARGE),
     NORM("_large_plain", L(D(2, 9, 131)), NEITHER, LARGE),
     NORM("_offset", L(OP_RANGE(100, 104, 2, 5, 67), D(1, 67), D(1, 67)), BOTH, .no_golden = true,
          .f32_tolerance = 2e-5),
