@@ -10,7 +10,7 @@
 #define PARTS           4 /* parameters, gradients, two states */
 #define ALIGNMENT       64
 #define FLOATS_PER_LINE (ALIGNMENT / sizeof(float))
-#define LAYER_SEEDS     1000003 /* more than there are layers: no two nets share a layer's weights */
+#define LAYER_SEEDS     1000003 /* more than there are layers: no two nets share weights */
 
 static size_t whole_lines(size_t floats)
 {

@@ -54,7 +54,8 @@ expect 2 'compare compares with keep-all' --strategy keep-all --compare
 expect 1 'cannot open' --data "$work/nowhere"
 expect 1 'lower --batch' --data "$digits" --batch 1499
 
-files='train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte'
+files='train-images-idx3-ubyte train-labels-idx1-ubyte
+    t10k-images-idx3-ubyte t10k-labels-idx1-ubyte'
 # fresh: a folder with good files, not gzipped.
 fresh() {
     rm -rf "$work/data"
