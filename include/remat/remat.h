@@ -487,7 +487,11 @@ void remat_exec_get_statistics(const remat_exec *exec, remat_exec_statistics *st
 
 /* ---- Training: optimizers and initialisation on the caller's buffers -------------------------*/
 
-/* One parameter tensor. state: buffers of `count` elements of dtype, zeroed by the caller before
+/* All steps return REMAT_OK, or REMAT_INVALID_ARGUMENT with nothing changed: a buffer that is
+ * needed is NULL (unless count is 0), a dtype that is no float, a hyperparameter that is negative
+ * or not finite, a beta outside [0, 1), Nesterov without momentum.
+ *
+ * One parameter tensor. state: buffers of `count` elements of dtype, zeroed by the caller before
  * the first step: SGD with momentum uses state[0], Adam and AdamW use both. */
 typedef struct remat_param {
     remat_dtype dtype; /* f32 or f64 */
@@ -529,7 +533,9 @@ remat_status remat_adam_step(remat_adam *adam, const remat_param *params, size_t
 remat_status remat_adamw_step(remat_adam *adam, const remat_param *params, size_t n);
 
 /* Scales all gradients by max_norm / norm if their global 2-norm exceeds max_norm > 0. norm may be
- * NULL; it receives the norm before scaling, summed in double. */
+ * NULL; it receives the norm before scaling, summed in double. A norm that is not finite is
+ * reported and nothing is scaled; max_norm = INFINITY only measures. REMAT_INVALID_ARGUMENT as
+ * above. */
 remat_status remat_clip_gradients(const remat_param *params, size_t n, double max_norm,
                                   double *norm);
 
@@ -537,6 +543,7 @@ remat_status remat_clip_gradients(const remat_param *params, size_t n, double ma
  * Kaiming (He et al. 2015): uniform in +-sqrt(6 / fan_in), normal with sigma sqrt(2 / fan_in).
  * Xavier (Glorot and Bengio 2010): uniform in +-sqrt(6 / (fan_in + fan_out)), normal with sigma
  * sqrt(2 / (fan_in + fan_out)). For a weight [out, in]: fan_in = in, fan_out = out.
+ * (Normal values pass through the C library's log, cos and sin, so their last bit may differ.)
  * REMAT_INVALID_ARGUMENT: data NULL, a dtype that is no float, a fan of 0, a bad range. */
 remat_status remat_init_constant(void *data, remat_dtype dtype, size_t count, double value);
 remat_status remat_init_uniform(void *data, remat_dtype dtype, size_t count, double low,

@@ -1,6 +1,6 @@
 /* random.c - Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011. */
-#include <remat/op.h>
+#include "base/random.h"
 
 #include "base/hash.h"
 
@@ -9,12 +9,10 @@
 #define WEYL_0       0x9E3779B9u
 #define WEYL_1       0xBB67AE85u
 
-void remat_random_block(const remat_random_key *key, uint64_t block, uint32_t out[4])
+void remat_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
 {
-    uint64_t mixed = remat_hash_word(key->seed, key->stream);
-    uint32_t k0 = (uint32_t)mixed, k1 = (uint32_t)(mixed >> 32);
-    uint32_t c0 = (uint32_t)block, c1 = (uint32_t)(block >> 32);
-    uint32_t c2 = (uint32_t)key->step, c3 = (uint32_t)(key->step >> 32);
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
     for (int round = 0; round < 10; round++) {
         uint64_t p0 = (uint64_t)MULTIPLIER_0 * c0, p1 = (uint64_t)MULTIPLIER_1 * c2;
         uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
@@ -29,4 +27,18 @@ void remat_random_block(const remat_random_key *key, uint64_t block, uint32_t ou
     out[1] = c1;
     out[2] = c2;
     out[3] = c3;
+}
+
+uint64_t remat_random_philox_key(const remat_random_key *key)
+{
+    return remat_hash_word(remat_hash_word(0, key->seed), key->stream);
+}
+
+void remat_random_block(const remat_random_key *key, uint64_t block, uint32_t out[4])
+{
+    uint64_t mixed = remat_random_philox_key(key);
+    const uint32_t philox_key[2] = {(uint32_t)mixed, (uint32_t)(mixed >> 32)};
+    const uint32_t counter[4] = {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)key->step,
+                                 (uint32_t)(key->step >> 32)};
+    remat_philox4x32(counter, philox_key, out);
 }

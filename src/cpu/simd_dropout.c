@@ -1,5 +1,5 @@
 /* simd_dropout.c - the tables of dropout.h; compiled once per instruction set. */
-#include "base/hash.h"
+#include "base/random.h"
 #include "cpu/kernels.h"
 #include "cpu/simd.h"
 
@@ -30,7 +30,7 @@ SIMD_INLINE philox philox_round(philox c, uint32_t k0, uint32_t k1)
  * multiple of BLOCKS. The ten rounds are written out so that the loop over blocks vectorises. */
 SIMD_LOOP void draw(const remat_random_key *key, uint64_t first, uint32_t *words)
 {
-    uint64_t mixed = remat_hash_word(key->seed, key->stream);
+    uint64_t mixed = remat_random_philox_key(key);
     uint32_t k0 = (uint32_t)mixed, k1 = (uint32_t)(mixed >> 32);
     uint32_t low = (uint32_t)first, high = (uint32_t)(first >> 32);
     uint32_t step_low = (uint32_t)key->step, step_high = (uint32_t)(key->step >> 32);

@@ -172,13 +172,12 @@ static uint64_t hash_bits(const float *x, size_t count)
 static void test_known_values(void **state)
 {
     (void)state;
-    static const double normal[] = {1.28736208919932,     -0.11544231182237014,
-                                    -1.1432544486254472,  -1.1884488711408083,
-                                    0.024029979410044415, 0.008082655219362203};
+    static const double normal[] = {1.2313382759052154, 0.7305302557354582, -0.2547771650559607,
+                                    0.829867349704414,  0.6130543056690898, 0.2598637693238625};
     float x[1000];
     double y[6];
     assert_int_equal(remat_init_uniform(x, REMAT_F32, 1000, -1, 1, 2026), REMAT_OK);
-    assert_int_equal(hash_bits(x, 1000), UINT64_C(0x3d0a24435284acf2));
+    assert_int_equal(hash_bits(x, 1000), UINT64_C(0x4b9183d627c22f5d));
     assert_int_equal(remat_init_normal(y, REMAT_F64, 6, 0, 1, 2026), REMAT_OK);
     for (size_t i = 0; i < 6; i++)
         assert_within(y[i], normal[i], 1e-14);
