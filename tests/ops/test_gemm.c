@@ -5,8 +5,8 @@
 #include "support/exact.h"
 #include "support/op_buffer.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,26 +135,35 @@ static void test_seam(void **state)
 }
 
 /* A replay may find its operands elsewhere: the bits must not depend on it. */
+static void check_alignment(const remat_gemm *gemm)
+{
+    enum { count = 80 * 80, shifts = 16 };
+    static float a[count + shifts], b[count + shifts], c[count + shifts], expected[count];
+    const size_t bytes = (size_t)(gemm->m * gemm->n) * sizeof(float);
+    for (size_t shift = 0; shift < shifts; shift++) {
+        float *a_at = a + shift, *b_at = b + shift * 5 % shifts, *c_at = c + shift * 3 % shifts;
+        for (size_t i = 0; i < count; i++) {
+            a_at[i] = (float)(i * i % 1013) / 1013.0F - 0.4F;
+            b_at[i] = (float)(i * 7 % 997) / 997.0F - 0.6F;
+            c_at[i] = NAN;
+        }
+        remat_gemm_run(gemm, a_at, b_at, shift == 0 ? expected : c_at);
+        if (shift > 0)
+            assert_memory_equal(c_at, expected, bytes);
+    }
+}
+
 static void test_alignment(void **state)
 {
-    enum { m = 37, n = 51, k = 70, count = 80 * 80 };
-    static float a[count], b[count], c[count], shifted[count + 16];
+    static const int64_t extents[][3] = {{37, 51, 70}, {1, 75, 79}, {79, 1, 77}, {1, 1, 80}};
     (void)state;
-    for (size_t i = 0; i < count; i++) {
-        a[i] = (float)(i * i % 1013) / 1013.0F - 0.4F;
-        b[i] = (float)(i * 7 % 997) / 997.0F - 0.6F;
-    }
-    const remat_gemm gemm = {.dtype = REMAT_F32, .transpose_b = true, .m = m, .n = n, .k = k};
-    remat_gemm_run(&gemm, a, b, c);
-    for (size_t shift = 1; shift < 16; shift++) {
-        float *to = shifted + shift;
-        remat_gemm_run(&gemm, a, b, to);
-        assert_memory_equal(to, c, m * n * sizeof(float));
-        memcpy(to, a, m * k * sizeof(float));
-        float again[m * n];
-        remat_gemm_run(&gemm, to, b, again);
-        assert_memory_equal(again, c, sizeof again);
-    }
+    for (int i = 0; i < 16; i++)
+        check_alignment(&(remat_gemm){.dtype = REMAT_F32,
+                                      .transpose_a = i & 1,
+                                      .transpose_b = i & 2,
+                                      .m = extents[i / 4][0],
+                                      .n = extents[i / 4][1],
+                                      .k = extents[i / 4][2]});
 }
 
 static void test_limits(void **state)
