@@ -1,10 +1,16 @@
-/* gemm.c - matrix products by OpenBLAS; the only file that includes cblas.h. */
+/* gemm.c - matrix products, by the kernels of product.h where the processor has them and one thread
+ * is enough, else by OpenBLAS; the only file that includes cblas.h. The choice depends on the
+ * extents and the number of threads only. */
 #include "cpu/gemm.h"
+#include "cpu/kernels.h"
 
 #include <assert.h>
 #include <cblas.h>
 #include <limits.h>
 #include <string.h>
+
+/* Multiplications in a product from which on several threads of OpenBLAS are worth having. */
+#define WORTH_THREADS ((int64_t)1 << 23)
 
 bool remat_gemm_fits(int64_t m, int64_t n, int64_t k)
 {
@@ -27,21 +33,35 @@ static void fill_rows(const remat_gemm *gemm, void *c)
     }
 }
 
-static void matrix_product(const remat_gemm *gemm, const void *a, const void *b, void *c)
+static bool is_for_one_thread(const remat_gemm *gemm)
 {
-    const bool beta = gemm->accumulate || gemm->bias;
+    return remat_threads() == 1 || gemm->m * gemm->n < WORTH_THREADS / gemm->k;
+}
+
+static void blas_product(const remat_gemm *gemm, bool beta, const void *a, const void *b, void *c)
+{
     const enum CBLAS_TRANSPOSE op_a = gemm->transpose_a ? CblasTrans : CblasNoTrans;
     const enum CBLAS_TRANSPOSE op_b = gemm->transpose_b ? CblasTrans : CblasNoTrans;
     const blasint m = (blasint)gemm->m, n = (blasint)gemm->n, k = (blasint)gemm->k;
     const blasint lda = (blasint)gemm->lda, ldb = (blasint)gemm->ldb, ldc = (blasint)gemm->ldc;
-    if (gemm->bias)
-        fill_rows(gemm, c);
     if (gemm->dtype == REMAT_F32)
         cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, 1.0F, a, lda, b, ldb, beta ? 1.0F : 0.0F, c,
                     ldc);
     else
         cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, 1.0, a, lda, b, ldb, beta ? 1.0 : 0.0, c,
                     ldc);
+}
+
+static void matrix_product(const remat_gemm *gemm, const void *a, const void *b, void *c)
+{
+    const bool beta = gemm->accumulate || gemm->bias;
+    const remat_product_kernels *own = &remat_cpu_kernels()->product[gemm->dtype];
+    if (gemm->bias)
+        fill_rows(gemm, c);
+    if (own->run && is_for_one_thread(gemm))
+        own->run(gemm, beta, a, b, c);
+    else
+        blas_product(gemm, beta, a, b, c);
 }
 
 /* y += op(M) x; M is stored [rows, columns]. */

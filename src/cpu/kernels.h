@@ -20,6 +20,7 @@
 #include "cpu/norm.h"
 #include "cpu/optimizer.h"
 #include "cpu/permute.h"
+#include "cpu/product.h"
 #include "cpu/softmax.h"
 #include "cpu/sums.h"
 
@@ -33,7 +34,8 @@
     X(binary, level)                    \
     X(sums, level)                      \
     X(permute, level)                   \
-    X(loss, level)
+    X(loss, level)                      \
+    X(product, level)
 
 #define REMAT_KERNEL_MEMBER(family, level) const remat_##family##_kernels *family;
 typedef struct remat_kernels {

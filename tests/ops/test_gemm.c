@@ -134,6 +134,15 @@ static void test_seam(void **state)
                       extents[i / n_extents / n_extents]);
 }
 
+/* Beyond the blocks in which the product's own kernels work. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    check_extents(70, 35, 258);
+    check_extents(9, 64, 513);
+    check_extents(135, 5, 129);
+}
+
 /* A replay may find its operands elsewhere: the bits must not depend on it. */
 static void check_alignment(const remat_gemm *gemm)
 {
@@ -358,9 +367,9 @@ static void test_linear(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_seam),   cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_matmul),
-        cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_seam),      cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_alignment), cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_matmul),    cmocka_unit_test(test_linear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
