@@ -39,6 +39,7 @@ typedef struct remat_simulation {
     size_t at;
     size_t peak_bytes; /* of live values and workspace, each rounded up to REMAT_ALIGNMENT */
     size_t peak_at;    /* the RUN at the peak */
+    size_t forward_peak_bytes, backward_peak_bytes; /* before and from the first backward task on */
     double cost, replay_cost;
     size_t forward_runs, replays, backward_runs;
 } remat_simulation;

@@ -77,6 +77,9 @@ static void run(simulator *s, size_t at, uint32_t task)
             s->live_bytes += p->values.data[write.value].bytes;
     }
     size_t bytes = s->live_bytes + aligned(p->tasks.data[task].workspace_bytes);
+    size_t *phase = s->next_backward == p->n_forward ? &s->result->forward_peak_bytes
+                                                     : &s->result->backward_peak_bytes;
+    *phase = bytes > *phase ? bytes : *phase;
     if (bytes > s->result->peak_bytes) {
         s->result->peak_bytes = bytes;
         s->result->peak_at = at;

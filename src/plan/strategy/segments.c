@@ -5,6 +5,7 @@
  * are replayed, unless the segment was the last one to run in the pass over its parent: then its
  * values are still there. What crosses the segment's edge belongs to an outer segment and is not
  * made again. Replays that turn out to be needless are pruned by remat_schedule_complete(). */
+#include "plan/strategy/remake.h"
 #include "plan/strategy/strategy.h"
 
 #include <string.h>
@@ -13,15 +14,12 @@ typedef struct walk {
     const remat_problem *problem;
     const remat_segment_range *segments; /* [0] is everything */
     size_t n_segments;
-    remat_runs *runs;
-    uint32_t *owner;       /* per value: its segment */
-    uint32_t *maker;       /* per value: the forward task that makes it; REMAT_NONE for gradients */
-    uint32_t *segment_of;  /* per task: innermost segment */
-    uint32_t *task_from;   /* per statement: first forward task at or after it */
-    unsigned char *fresh;  /* per segment: no child was entered since it last ran */
-    unsigned char *remade; /* per value: a RECOMPUTE value that is in place for the backward pass */
-    REMAT_VECTOR(uint32_t) path;  /* segments on the way in */
-    REMAT_VECTOR(uint32_t) stack; /* tasks that wait for a RECOMPUTE input */
+    remat_remake remake;
+    uint32_t *owner;             /* per value: its segment */
+    uint32_t *segment_of;        /* per task: innermost segment */
+    uint32_t *task_from;         /* per statement: first forward task at or after it */
+    unsigned char *fresh;        /* per segment: no child was entered since it last ran */
+    REMAT_VECTOR(uint32_t) path; /* segments on the way in */
 } walk;
 
 /* ---- Which segment owns a value --------------------------------------------------------------*/
@@ -60,12 +58,9 @@ static void widen_owner(walk *w, uint32_t value, uint32_t statement)
 static void find_owners(walk *w)
 {
     const remat_problem *p = w->problem;
-    memset(w->maker, 0xFF, p->values.count * sizeof *w->maker);
     for (uint32_t t = 0; t < p->n_forward; t++)
-        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++) {
+        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
             w->owner[remat_task_writes(p, t)[i].value] = w->segment_of[t];
-            w->maker[remat_task_writes(p, t)[i].value] = t;
-        }
     for (uint32_t t = 0; t < p->n_tasks; t++)
         for (uint32_t i = 0; i < remat_task_n_reads(p, t); i++)
             widen_owner(w, remat_task_reads(p, t)[i], p->tasks.data[t].statement);
@@ -84,11 +79,6 @@ static void index_tasks(walk *w)
 
 /* ---- Runs ------------------------------------------------------------------------------------*/
 
-static bool emit(walk *w, uint32_t task)
-{
-    return remat_vector_push(&w->problem->allocator, w->runs, task);
-}
-
 /* True if the task makes a value that is lost when the segment is dropped. */
 static bool makes_own_value(const walk *w, uint32_t segment, uint32_t task)
 {
@@ -102,39 +92,6 @@ static bool makes_own_value(const walk *w, uint32_t segment, uint32_t task)
     return false;
 }
 
-static bool must_be_remade(const walk *w, uint32_t value)
-{
-    return w->problem->values.data[value].policy == REMAT_POLICY_RECOMPUTE && !w->remade[value] &&
-           w->maker[value] != REMAT_NONE && w->problem->tasks.data[w->maker[value]].replayable;
-}
-
-/* Replays what makes the RECOMPUTE values that a task reads, their own inputs first. */
-static bool remake_inputs(walk *w, uint32_t task)
-{
-    const remat_problem *p = w->problem;
-    w->stack.count = 0;
-    uint32_t t = task;
-    for (;;) {
-        uint32_t missing = REMAT_NONE;
-        for (uint32_t i = 0; i < remat_task_n_reads(p, t) && missing == REMAT_NONE; i++)
-            if (must_be_remade(w, remat_task_reads(p, t)[i]))
-                missing = remat_task_reads(p, t)[i];
-        if (missing != REMAT_NONE) {
-            if (!remat_vector_push(&p->allocator, &w->stack, t))
-                return false;
-            t = w->maker[missing];
-            continue;
-        }
-        if (t == task)
-            return true;
-        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
-            w->remade[remat_task_writes(p, t)[i].value] = 1;
-        if (!emit(w, t))
-            return false;
-        t = w->stack.data[--w->stack.count];
-    }
-}
-
 static bool replay_segment(walk *w, uint32_t segment)
 {
     const remat_problem *p = w->problem;
@@ -142,9 +99,7 @@ static bool replay_segment(walk *w, uint32_t segment)
     for (uint32_t t = w->task_from[w->segments[segment].first]; t < end; t++) {
         if (!p->tasks.data[t].replayable || !makes_own_value(w, segment, t))
             continue;
-        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
-            w->remade[remat_task_writes(p, t)[i].value] = 1;
-        if (!remake_inputs(w, t) || !emit(w, t))
+        if (!remat_remake_inputs(&w->remake, t) || !remat_remake_run(&w->remake, t))
             return false;
     }
     return true;
@@ -176,6 +131,15 @@ static uint32_t common_segment(const walk *w, uint32_t current, uint32_t target)
     return current;
 }
 
+/* What the user marked with remat_recompute() is absent after the forward pass. */
+static void mark_absent(walk *w)
+{
+    for (uint32_t v = 0; v < w->problem->values.count; v++)
+        if (w->problem->values.data[v].policy == REMAT_POLICY_RECOMPUTE &&
+            remat_remake_possible(&w->remake, v))
+            w->remake.present[v] = 0;
+}
+
 static bool walk_backward(walk *w)
 {
     const remat_problem *p = w->problem;
@@ -189,7 +153,7 @@ static bool walk_backward(walk *w)
                 return false;
             current = target;
         }
-        if (!remake_inputs(w, t) || !emit(w, t))
+        if (!remat_remake_inputs(&w->remake, t) || !remat_remake_run(&w->remake, t))
             return false;
     }
     return true;
@@ -200,12 +164,10 @@ static bool allocate(walk *w)
     const remat_problem *p = w->problem;
     const remat_allocator *a = &p->allocator;
     w->owner = remat_memory_allocate(a, p->values.count, sizeof *w->owner);
-    w->maker = remat_memory_allocate(a, p->values.count, sizeof *w->maker);
     w->segment_of = remat_memory_allocate(a, p->n_tasks, sizeof *w->segment_of);
     w->task_from = remat_memory_allocate(a, (size_t)p->n_statements + 1, sizeof *w->task_from);
     w->fresh = remat_memory_allocate(a, w->n_segments, 1);
-    w->remade = remat_memory_allocate(a, p->values.count, 1);
-    return w->owner && w->maker && w->segment_of && w->task_from && w->fresh && w->remade;
+    return w->owner && w->segment_of && w->task_from && w->fresh;
 }
 
 static void release(walk *w)
@@ -213,31 +175,30 @@ static void release(walk *w)
     const remat_problem *p = w->problem;
     const remat_allocator *a = &p->allocator;
     remat_memory_release(a, w->owner, p->values.count, sizeof *w->owner);
-    remat_memory_release(a, w->maker, p->values.count, sizeof *w->maker);
     remat_memory_release(a, w->segment_of, p->n_tasks, sizeof *w->segment_of);
     remat_memory_release(a, w->task_from, (size_t)p->n_statements + 1, sizeof *w->task_from);
     remat_memory_release(a, w->fresh, w->n_segments, 1);
-    remat_memory_release(a, w->remade, p->values.count, 1);
     remat_vector_release(a, &w->path);
-    remat_vector_release(a, &w->stack);
+    remat_remake_release(&w->remake);
 }
 
 bool remat_order_by_segments(const remat_problem *problem, const remat_segment_range *segments,
                              size_t n_segments, remat_runs *runs)
 {
     const remat_segment_range whole = {0, 0, problem->n_statements};
-    walk w = {.problem = problem, .segments = segments, .n_segments = n_segments, .runs = runs};
+    walk w = {.problem = problem, .segments = segments, .n_segments = n_segments};
     if (n_segments == 0) {
         w.segments = &whole;
         w.n_segments = 1;
     }
-    bool done = allocate(&w);
+    bool done = remat_remake_create(problem, runs, &w.remake) && allocate(&w);
     if (done) {
         find_segments_of_tasks(&w);
         find_owners(&w);
         index_tasks(&w);
         for (uint32_t t = 0; t < problem->n_forward && done; t++)
-            done = emit(&w, t);
+            done = remat_remake_run(&w.remake, t);
+        mark_absent(&w);
         done = done && walk_backward(&w);
     }
     release(&w);
