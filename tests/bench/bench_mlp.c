@@ -1,11 +1,10 @@
 /* bench_mlp.c - time of a training step of the perceptrons of support/mlp.h.
  *
  *   bench_mlp [--case NAME] [--strategy NAME] [--segment LAYERS] [--threads N] [--steps N]
- *             [--warmup N] [--update after|ready]
+ *             [--warmup N]
  *
  * Without --case every case is run. One JSON object per case. A step is forward, backward into
- * overwritten gradients, and update, either after the backward pass or of each parameter when its
- * gradient is ready. */
+ * overwritten gradients, and update. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +49,7 @@ static void read_option(const char *option, const char *value, settings *set)
         set->steps = bench_number(option, value, 1);
     } else if (strcmp(option, "--warmup") == 0) {
         set->warmup = bench_number(option, value, 0);
-    } else if (strcmp(option, "--update") == 0 && value && strcmp(value, "ready") == 0) {
-        set->mlp.update_at_once = true;
-    } else if (strcmp(option, "--update") != 0 || !value || strcmp(value, "after") != 0) {
+    } else {
         refuse(option, value);
     }
 }
@@ -99,13 +96,12 @@ static void run_case(const bench_mlp_case *shape, const settings *set)
     const timing t = time_steps(&m, (size_t)warmup, (size_t)steps);
     remat_plan_summary plan;
     remat_plan_summarize(remat_exec_plan(m.exec), &plan);
-    printf("{\"bench\":\"mlp\",\"case\":\"%s\",\"strategy\":\"%s\",\"update\":\"%s\","
+    printf("{\"bench\":\"mlp\",\"case\":\"%s\",\"strategy\":\"%s\","
            "\"threads\":%d,\"steps\":%ld,\"median_ms\":%.5f,\"min_ms\":%.5f,\"max_ms\":%.5f,\"cpu_"
            "ms\":%.5f,"
            "\"loss_first\":%.9g,\"loss_last\":%.9g,\"arena_bytes\":%zu,\"keep_all_bytes\":%zu,"
            "\"replays\":%zu,\"faults_per_step\":%.1f,\"peak_resident_bytes\":%zu}\n",
-           shape->name, remat_strategy_name(plan.strategy),
-           set->mlp.update_at_once ? "ready" : "after", remat_threads(), steps, t.ms.median,
+           shape->name, remat_strategy_name(plan.strategy), remat_threads(), steps, t.ms.median,
            t.ms.min, t.ms.max, t.cpu_ms, t.loss_first, t.loss_last, plan.arena_bytes,
            plan.keep_all_bytes, plan.replays, t.faults, bench_peak_resident_bytes());
     fflush(stdout);

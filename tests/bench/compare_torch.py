@@ -4,7 +4,7 @@ of the machine meets both. Prints a table of wall times per step and of the rati
 (steadier on a busy machine); fails if the losses do not agree.
 
     compare_torch.py BENCH_MLP [--cases deep,wide,tiny,narrow] [--threads N] [--rounds N]
-                     [--update after|ready] [--python PYTHON] [--json FILE]
+                     [--python PYTHON] [--json FILE]
 
 Both run in an environment that is good to PyTorch: the C library keeps freed memory and asks for
 huge pages, and idle threads of the two pools (OpenMP's, OpenBLAS's) stop spinning early.
@@ -65,7 +65,7 @@ def compare(case, args):
     torch_script = str(pathlib.Path(__file__).with_name("torch_mlp.py"))
     ours, theirs = [], []
     for _ in range(args.rounds):
-        ours.append(run([args.bench_mlp, *common, "--update", args.update], args.threads))
+        ours.append(run([args.bench_mlp, *common], args.threads))
         theirs.append(run([args.python, torch_script, *common], args.threads))
     medians = [statistics.median(r["median_ms"] for r in runs) for runs in (ours, theirs)]
     ratios = [a["median_ms"] / b["median_ms"] for a, b in zip(ours, theirs)]
@@ -74,7 +74,6 @@ def compare(case, args):
         "bench": "compare_torch",
         "case": case,
         "threads": args.threads,
-        "update": args.update,
         "rounds": args.rounds,
         "remat_ms": medians[0],
         "torch_ms": medians[1],
@@ -106,7 +105,6 @@ def main():
     parser.add_argument("--cases", default="deep,wide,tiny,narrow")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--update", choices=["after", "ready"], default="after")
     parser.add_argument("--python", default=python_with_torch(), help="the one that has torch")
     parser.add_argument("--json", metavar="FILE", help="append one JSON object per case")
     args = parser.parse_args()

@@ -170,8 +170,6 @@ static remat_var record_linear(bench_mlp *m, remat_var h, int64_t layer)
                                   weight->gradient);
     remat_var b =
         remat_parameter(m->tape, NULL, REMAT_F32, REMAT_SHAPE(out), bias->data, bias->gradient);
-    m->handles[p] = w.id;
-    m->handles[p + 1] = b.id;
     return remat_linear(m->tape, h, w, b);
 }
 
@@ -196,34 +194,13 @@ static remat_var record(bench_mlp *m, void *x, void *y, int64_t segment)
 
 /* ---- Training --------------------------------------------------------------------------------*/
 
-static remat_status update(bench_mlp *m, const remat_param *params, size_t n)
-{
-    remat_adam adam = m->adam; /* counts the steps, not the calls: bench_mlp_step() does */
-    return m->shape->adamw ? remat_adamw_step(&adam, params, n)
-                           : remat_sgd_step(&m->sgd, params, n);
-}
-
-/* Gradients get ready in about the reverse order of the record: the search is short. */
-static remat_status update_one(void *context, remat_var v, void *gradient)
-{
-    bench_mlp *m = context;
-    (void)gradient;
-    while (m->handles[m->cursor] != v.id)
-        m->cursor = (m->cursor > 0 ? m->cursor : m->n_params) - 1;
-    size_t p = m->cursor;
-    m->cursor = p + 1 < m->n_params ? p + 1 : 0; /* the bias of this weight comes next */
-    return update(m, &m->params[p], 1);
-}
-
 void bench_mlp_create(const bench_mlp_case *shape, const bench_mlp_options *options, bench_mlp *m)
 {
     *m = (bench_mlp){.shape = shape,
                      .n_params = 2 * ((size_t)shape->hidden + 1),
                      .sgd = REMAT_SGD_INIT,
-                     .adam = REMAT_ADAM_INIT,
-                     .update_at_once = options->update_at_once};
+                     .adam = REMAT_ADAM_INIT};
     m->params = bench_allocate(m->n_params, sizeof *m->params);
-    m->handles = bench_allocate(m->n_params, sizeof *m->handles);
     m->sgd.learning_rate = m->adam.learning_rate = shape->learning_rate;
     m->adam.weight_decay = 0.01;
     const size_t n_x = (size_t)(shape->batch * shape->inputs);
@@ -242,8 +219,6 @@ void bench_mlp_create(const bench_mlp_case *shape, const bench_mlp_options *opti
     remat_exec_options exec_options = REMAT_EXEC_OPTIONS_INIT;
     exec_options.strategy = options->strategy;
     exec_options.overwrite_gradients = true;
-    exec_options.gradient_ready = options->update_at_once ? update_one : NULL;
-    exec_options.gradient_ready_context = m;
     bench_require(remat_exec_create(m->tape, loss, &exec_options, &m->exec),
                   remat_tape_message(m->tape));
 }
@@ -255,14 +230,13 @@ void bench_mlp_destroy(bench_mlp *m)
     remat_tape_destroy(m->tape);
     remat_arena_release(&allocator, &m->memory);
     free(m->params);
-    free(m->handles);
 }
 
 double bench_mlp_step(bench_mlp *m)
 {
     bench_require(remat_exec_step(m->exec), remat_exec_message(m->exec));
-    if (!m->update_at_once)
-        bench_require(update(m, m->params, m->n_params), NULL);
-    m->adam.step++;
+    bench_require(m->shape->adamw ? remat_adamw_step(&m->adam, m->params, m->n_params)
+                                  : remat_sgd_step(&m->sgd, m->params, m->n_params),
+                  NULL);
     return remat_exec_loss(m->exec);
 }

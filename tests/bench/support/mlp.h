@@ -28,19 +28,16 @@ const bench_mlp_case *bench_mlp_find(const char *name); /* NULL if there is none
 
 typedef struct bench_mlp_options {
     remat_strategy strategy;
-    int64_t segment;     /* layers per marked segment; 0: no marks */
-    bool update_at_once; /* each parameter as soon as its gradient is complete */
+    int64_t segment; /* layers per marked segment; 0: no marks */
 } bench_mlp_options;
 
 typedef struct bench_mlp {
     const bench_mlp_case *shape;
     remat_arena memory; /* parameters, gradients, optimizer state, x, y */
     remat_param *params;
-    uint64_t *handles; /* of the parameters, for update_at_once */
-    size_t n_params, cursor;
+    size_t n_params;
     remat_sgd sgd;
     remat_adam adam;
-    bool update_at_once;
     remat_tape *tape;
     remat_exec *exec;
 } bench_mlp;
