@@ -32,9 +32,9 @@ static void add_up(const state *s, const remat_schedule *schedule, size_t at, ui
                    remat_breakdown *b)
 {
     const remat_problem *p = s->problem;
-    size_t workspace = p->tasks.data[remat_action_id(schedule->data[at])].workspace_bytes;
-    *b = (remat_breakdown){.workspace = workspace};
-    b->alignment = (REMAT_ALIGNMENT - workspace % REMAT_ALIGNMENT) % REMAT_ALIGNMENT;
+    const remat_task *task = &p->tasks.data[remat_action_id(schedule->data[at])];
+    *b = (remat_breakdown){.workspace = task->raw_workspace_bytes,
+                           .alignment = task->workspace_bytes - task->raw_workspace_bytes};
     for (uint32_t v = 0; v < p->values.count; v++) {
         const remat_problem_value *value = &p->values.data[v];
         if (s->held[v] == ABSENT || v == handed)

@@ -324,7 +324,7 @@ static bool add_forward_reuses(derive *c, const remat_statement_view *s)
     return true;
 }
 
-static void set_cost(derive *c, const remat_statement_view *s, uint64_t gradients, bool backward)
+static bool set_cost(derive *c, const remat_statement_view *s, uint64_t gradients, bool backward)
 {
     typed_statement typed;
     remat_cost cost = {0};
@@ -335,7 +335,9 @@ static void set_cost(derive *c, const remat_statement_view *s, uint64_t gradient
     double flops = backward ? cost.backward_flops : cost.forward_flops;
     double bytes = backward ? cost.backward_bytes : cost.forward_bytes;
     task->cost = flops / FLOPS_PER_SECOND + bytes / BYTES_PER_SECOND;
-    task->workspace_bytes = backward ? cost.backward_workspace_bytes : cost.forward_workspace_bytes;
+    task->raw_workspace_bytes =
+        backward ? cost.backward_workspace_bytes : cost.forward_workspace_bytes;
+    return remat_size_align(task->raw_workspace_bytes, &task->workspace_bytes);
 }
 
 static bool add_forward_tasks(derive *c)
@@ -347,7 +349,8 @@ static bool add_forward_tasks(derive *c)
         if (!begin_task(c, REMAT_TASK_FORWARD, i, REMAT_NONE))
             return false;
         current_task(c)->replayable = !(s.op->flags & REMAT_OP_EFFECT);
-        set_cost(c, &s, 0, false);
+        if (!set_cost(c, &s, 0, false))
+            return false;
         for (size_t k = 0; k < s.n_operands; k++)
             if (!add_read(c, activation_of(c, s.operands[k])))
                 return false;
@@ -435,8 +438,8 @@ static bool add_backward_task(derive *c, uint32_t statement, const remat_stateme
         return true;
     if (!begin_task(c, REMAT_TASK_BACKWARD, statement, REMAT_NONE))
         return false;
-    set_cost(c, s, mask, true);
-    if (!add_backward_reads(c, s, mask) || !add_backward_reuses(c, s, mask))
+    if (!set_cost(c, s, mask, true) || !add_backward_reads(c, s, mask) ||
+        !add_backward_reuses(c, s, mask))
         return false;
     for (size_t k = 0; k < s->n_operands; k++)
         if ((mask >> k & 1) && !add_gradient_write(c, c->d->gradient[s->operands[k]]))

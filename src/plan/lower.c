@@ -11,10 +11,10 @@ typedef struct lowering {
     uint32_t *buffer_of; /* per value; REMAT_NONE: not resident */
 } lowering;
 
-static bool new_buffer(lowering *l, size_t raw_bytes, size_t first, size_t last, uint32_t *index)
+static bool new_buffer(lowering *l, size_t bytes, size_t raw_bytes, size_t first, size_t last,
+                       uint32_t *index)
 {
-    remat_buffer buffer = {0, raw_bytes, 0, (uint32_t)first, (uint32_t)last};
-    (void)remat_size_align(raw_bytes, &buffer.bytes); /* cannot overflow: the peak did not */
+    remat_buffer buffer = {bytes, raw_bytes, 0, (uint32_t)first, (uint32_t)last};
     *index = (uint32_t)l->buffers->count;
     return remat_vector_push(&l->problem->allocator, l->buffers, buffer);
 }
@@ -31,7 +31,8 @@ static bool bind_writes(lowering *l, size_t at, uint32_t task)
             *buffer = l->buffer_of[reuse.from];
             l->buffer_of[reuse.from] = REMAT_NONE; /* its drop releases nothing */
         } else if (*buffer == REMAT_NONE) {
-            if (!new_buffer(l, p->values.data[value].raw_bytes, at, end, buffer))
+            const remat_problem_value *v = &p->values.data[value];
+            if (!new_buffer(l, v->bytes, v->raw_bytes, at, end, buffer))
                 return false;
         }
         if (!remat_vector_push(&p->allocator, l->bindings, *buffer))
@@ -42,11 +43,11 @@ static bool bind_writes(lowering *l, size_t at, uint32_t task)
 
 static bool bind_workspace(lowering *l, size_t at, uint32_t task)
 {
-    size_t bytes = l->problem->tasks.data[task].workspace_bytes;
+    const remat_task *t = &l->problem->tasks.data[task];
     uint32_t buffer;
-    if (bytes == 0)
+    if (t->workspace_bytes == 0)
         return true;
-    return new_buffer(l, bytes, at, at, &buffer) &&
+    return new_buffer(l, t->workspace_bytes, t->raw_workspace_bytes, at, at, &buffer) &&
            remat_vector_push(&l->problem->allocator, l->bindings, buffer);
 }
 

@@ -24,10 +24,11 @@ typedef enum remat_task_kind {
 
 /* Lists of a task end where those of the next task begin; a sentinel follows the last task. */
 typedef struct remat_task {
-    double cost; /* seconds, estimated */
-    size_t workspace_bytes;
-    uint32_t statement; /* its place on the tape; segments are ranges of these */
-    uint32_t subject;   /* SEED, ZERO, EMIT: the tape value whose gradient it is */
+    double cost;                /* seconds, estimated */
+    size_t workspace_bytes;     /* as the arena holds it */
+    size_t raw_workspace_bytes; /* as the task was promised */
+    uint32_t statement;         /* its place on the tape; segments are ranges of these */
+    uint32_t subject;           /* SEED, ZERO, EMIT: the tape value whose gradient it is */
     uint32_t reads, writes, reuses;
     uint8_t kind;
     bool replayable;
@@ -46,7 +47,7 @@ typedef struct remat_reuse {
 typedef enum remat_value_class { REMAT_CLASS_ACTIVATION, REMAT_CLASS_GRADIENT } remat_value_class;
 
 typedef struct remat_problem_value {
-    size_t bytes;     /* as the arena holds it, rounded up to REMAT_ALIGNMENT */
+    size_t bytes;     /* as the arena holds it; of a tape: rounded up to REMAT_ALIGNMENT */
     size_t raw_bytes; /* of its elements */
     uint32_t origin;  /* tape value */
     uint8_t class;

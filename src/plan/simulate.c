@@ -52,11 +52,6 @@ static void count_run(simulator *s, uint32_t task)
     s->ran[task] = 1;
 }
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + REMAT_ALIGNMENT - 1) & ~(size_t)(REMAT_ALIGNMENT - 1);
-}
-
 static void run(simulator *s, size_t at, uint32_t task)
 {
     const remat_problem *p = s->problem;
@@ -76,7 +71,7 @@ static void run(simulator *s, size_t at, uint32_t task)
         else
             s->live_bytes += p->values.data[write.value].bytes;
     }
-    size_t bytes = s->live_bytes + aligned(p->tasks.data[task].workspace_bytes);
+    size_t bytes = s->live_bytes + p->tasks.data[task].workspace_bytes;
     size_t *phase = s->next_backward == p->n_forward ? &s->result->forward_peak_bytes
                                                      : &s->result->backward_peak_bytes;
     *phase = bytes > *phase ? bytes : *phase;
