@@ -191,6 +191,7 @@ static void run_keep_all(subject *s)
     expect(s, outcome_same_numbers(&s->r, &s->got, &s->expected));
     expect(s, outcome_collect(&s->keep_all, &s->r, exec));
     s->keep_all_bytes = plan->summary.arena_bytes;
+    s->keep_all_live_bytes = plan->summary.live_bytes;
     remat_exec_destroy(exec);
     remat_plan_destroy(plan);
 }

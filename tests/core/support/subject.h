@@ -13,7 +13,7 @@ typedef struct subject {
     reference first;       /* step 0 */
     outcome expected;      /* of step 0, by the reference */
     outcome keep_all, got; /* of step 0, by keep-all; scratch */
-    size_t keep_all_bytes;
+    size_t keep_all_bytes, keep_all_live_bytes;
     uint64_t state; /* of random choices of the test */
     char what[128];
 } subject;
