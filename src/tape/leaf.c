@@ -96,9 +96,7 @@ remat_status remat_bind_gradient(remat_tape *tape, remat_var v, void *gradient)
     remat_status status = find_value(tape, v, "remat_bind_gradient", &index);
     if (status != REMAT_OK)
         return status;
-    remat_gradient_record *record = NULL;
-    if (tape->values.data[index].flags & REMAT_VALUE_GRADIENT)
-        record = remat_tape_gradient(tape, index);
+    remat_gradient_record *record = remat_tape_gradient(tape, index);
     if (!record || !record->buffer || !gradient)
         return remat_tape_complain(tape, REMAT_INVALID_ARGUMENT,
                                    "remat_bind_gradient: both the old and the new gradient must be "
@@ -127,6 +125,7 @@ remat_status remat_request_gradient(remat_tape *tape, remat_var v, void *buffer)
         return REMAT_OK;
     }
     remat_gradient_record record = {buffer, index};
+    value->gradient = (uint32_t)tape->gradients.count;
     if (!remat_vector_push(&tape->allocator, &tape->gradients, record))
         return remat_record_out_of_memory(tape, "a gradient request");
     value->flags |= REMAT_VALUE_GRADIENT;
@@ -196,9 +195,7 @@ remat_status remat_name(remat_tape *tape, remat_var v, const char *name)
         return status;
     if (!name)
         return remat_tape_fail(tape, REMAT_INVALID_ARGUMENT, "remat_name: the name is NULL");
-    remat_name_record record = {index, 0};
-    if (!remat_record_text(tape, name, &record.text) ||
-        !remat_vector_push(&tape->allocator, &tape->names, record))
+    if (!remat_record_text(tape, name, &tape->values.data[index].name))
         return remat_record_out_of_memory(tape, "a name");
     tape->values.data[index].flags |= REMAT_VALUE_NAMED;
     return REMAT_OK;

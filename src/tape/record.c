@@ -222,15 +222,11 @@ static bool append_statement(remat_tape *tape, const draft *d, uint32_t *first_r
     return true;
 }
 
-remat_status remat_apply(remat_tape *tape, const remat_op *op, const void *attributes,
-                         const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
+static remat_status apply(remat_tape *tape, const remat_op *op, const void *attributes,
+                          const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
 {
     draft d;
     uint32_t first_result;
-    for (size_t i = 0; out && i < n_out; i++)
-        out[i] = (remat_var){0};
-    if (!tape)
-        return REMAT_INVALID_ARGUMENT;
     if (tape->status != REMAT_OK)
         return tape->status;
     if ((n_in > 0 && !in) || (n_out > 0 && !out))
@@ -250,6 +246,23 @@ remat_status remat_apply(remat_tape *tape, const remat_op *op, const void *attri
     for (size_t i = 0; i < n_out; i++)
         out[i] = remat_tape_handle(tape, first_result + (uint32_t)i);
     return REMAT_OK;
+}
+
+static void unset(remat_var *out, size_t n_out)
+{
+    for (size_t i = 0; out && i < n_out; i++)
+        out[i] = (remat_var){0};
+}
+
+/* in and out may be the same array: out is written when nothing reads in any more. */
+remat_status remat_apply(remat_tape *tape, const remat_op *op, const void *attributes,
+                         const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
+{
+    remat_status status =
+        tape ? apply(tape, op, attributes, in, n_in, out, n_out) : REMAT_INVALID_ARGUMENT;
+    if (status != REMAT_OK)
+        unset(out, n_out);
+    return status;
 }
 
 /* ---- Segments --------------------------------------------------------------------------------*/
@@ -295,11 +308,9 @@ static void close_down_to(remat_tape *tape, uint32_t level)
     }
 }
 
-remat_status checkpoint_segment(remat_tape *tape, remat_block *block, void *context,
-                                const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
+static remat_status record_block(remat_tape *tape, remat_block *block, void *context,
+                                 const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
 {
-    if (!tape)
-        return REMAT_INVALID_ARGUMENT;
     if (tape->status != REMAT_OK)
         return tape->status;
     if (!block || (n_in > 0 && !in) || (n_out > 0 && !out))
@@ -328,5 +339,15 @@ remat_status checkpoint_segment(remat_tape *tape, remat_block *block, void *cont
     }
     if (inputs != few)
         remat_memory_release(&tape->allocator, inputs, n_in, sizeof *inputs);
+    return status;
+}
+
+remat_status checkpoint_segment(remat_tape *tape, remat_block *block, void *context,
+                                const remat_var *in, size_t n_in, remat_var *out, size_t n_out)
+{
+    remat_status status =
+        tape ? record_block(tape, block, context, in, n_in, out, n_out) : REMAT_INVALID_ARGUMENT;
+    if (status != REMAT_OK)
+        unset(out, n_out);
     return status;
 }

@@ -64,7 +64,6 @@ void remat_tape_destroy(remat_tape *tape)
     remat_vector_release(&allocator, &tape->leaves);
     remat_vector_release(&allocator, &tape->gradients);
     remat_vector_release(&allocator, &tape->seeds);
-    remat_vector_release(&allocator, &tape->names);
     remat_vector_release(&allocator, &tape->text);
     remat_vector_release(&allocator, &tape->segments);
     remat_memory_release(&allocator, tape, 1, sizeof *tape);
@@ -76,7 +75,7 @@ remat_status remat_tape_clear(remat_tape *tape)
         return REMAT_INVALID_ARGUMENT;
     tape->statements.count = tape->values.count = tape->shapes.count = tape->operands.count = 0;
     tape->attributes.count = tape->leaves.count = tape->gradients.count = tape->seeds.count = 0;
-    tape->names.count = tape->text.count = 0;
+    tape->text.count = 0;
     tape->segments.count = 1; /* the whole tape stays */
     tape->open_segment = 0;
     tape->status = REMAT_OK;
@@ -172,12 +171,8 @@ size_t remat_tape_bytes(const remat_tape *tape, uint32_t value)
 
 const char *remat_tape_value_name(const remat_tape *tape, uint32_t value)
 {
-    if (!(tape->values.data[value].flags & REMAT_VALUE_NAMED))
-        return NULL;
-    for (size_t i = tape->names.count; i-- > 0;)
-        if (tape->names.data[i].value == value)
-            return tape->text.data + tape->names.data[i].text;
-    return NULL;
+    const remat_value_record *record = &tape->values.data[value];
+    return record->flags & REMAT_VALUE_NAMED ? tape->text.data + record->name : NULL;
 }
 
 const char *remat_tape_segment_name(const remat_tape *tape, uint32_t segment)
@@ -186,15 +181,13 @@ const char *remat_tape_segment_name(const remat_tape *tape, uint32_t segment)
     return name == UINT32_MAX ? NULL : tape->text.data + name;
 }
 
-/* Marks are made soon after their value: a search from the end is short. */
 remat_gradient_record *remat_tape_gradient(const remat_tape *tape, uint32_t value)
 {
-    for (size_t i = tape->gradients.count; i-- > 0;)
-        if (tape->gradients.data[i].value == value)
-            return &tape->gradients.data[i];
-    return NULL;
+    const remat_value_record *record = &tape->values.data[value];
+    return record->flags & REMAT_VALUE_GRADIENT ? &tape->gradients.data[record->gradient] : NULL;
 }
 
+/* There are few seeds. */
 remat_seed_record *remat_tape_seed(const remat_tape *tape, uint32_t value)
 {
     for (size_t i = tape->seeds.count; i-- > 0;)
@@ -209,13 +202,11 @@ remat_status remat_tape_params(const remat_tape *tape, remat_param *params, size
     if (!tape || !count || (capacity > 0 && !params))
         return REMAT_INVALID_ARGUMENT;
     size_t found = 0;
-    for (size_t i = 0; i < tape->gradients.count; i++) {
-        const remat_gradient_record *gradient = &tape->gradients.data[i];
-        const remat_value_record *value = &tape->values.data[gradient->value];
-        if (value->kind != REMAT_VALUE_PARAMETER || !gradient->buffer)
-            continue;
-        const remat_leaf_record *leaf = &tape->leaves.data[value->origin];
-        if (!leaf->data)
+    for (size_t i = 0; i < tape->leaves.count; i++) {
+        const remat_leaf_record *leaf = &tape->leaves.data[i];
+        const remat_value_record *value = &tape->values.data[leaf->value];
+        const remat_gradient_record *gradient = remat_tape_gradient(tape, leaf->value);
+        if (value->kind != REMAT_VALUE_PARAMETER || !leaf->data || !gradient || !gradient->buffer)
             continue;
         if (found < capacity)
             params[found] = (remat_param){
@@ -243,6 +234,15 @@ static uint64_t hash_statement(const remat_tape *tape, uint64_t hash, size_t ind
 {
     remat_statement_view s = remat_tape_statement(tape, index);
     hash = remat_hash_bytes(hash, s.op->name, strlen(s.op->name));
+    const uint64_t masks[] = {s.op->flags,
+                              s.op->needs_operands,
+                              s.op->needs_results,
+                              s.op->no_gradient,
+                              s.op->no_gradient_results,
+                              s.op->in_place,
+                              s.op->gradient_in_place};
+    for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++)
+        hash = remat_hash_word(hash, masks[i]);
     hash = remat_hash_bytes(hash, s.attributes, s.op->attribute_bytes);
     for (size_t i = 0; i < s.n_operands; i++)
         hash = remat_hash_word(hash, s.operands[i]);

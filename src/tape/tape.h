@@ -23,8 +23,10 @@ enum {
 };
 
 typedef struct remat_value_record {
-    uint32_t shape;  /* index into shapes */
-    uint32_t origin; /* statement that made it; for leaves the index into leaves */
+    uint32_t shape;    /* index into shapes */
+    uint32_t origin;   /* statement that made it; for leaves the index into leaves */
+    uint32_t gradient; /* index into gradients, if it has the flag */
+    uint32_t name;     /* offset into text, if it has the flag */
     uint8_t dtype, kind, policy, flags;
 } remat_value_record;
 
@@ -54,11 +56,6 @@ typedef struct remat_seed_record {
     uint32_t value;
 } remat_seed_record;
 
-typedef struct remat_name_record {
-    uint32_t value;
-    uint32_t text; /* offset into names_text */
-} remat_name_record;
-
 /* Statements [first, end) in tape order. Segment 0 is the whole tape. */
 typedef struct remat_segment_record {
     uint32_t parent, first, end;
@@ -83,7 +80,6 @@ struct remat_tape {
     REMAT_VECTOR(remat_leaf_record) leaves;
     REMAT_VECTOR(remat_gradient_record) gradients;
     REMAT_VECTOR(remat_seed_record) seeds;
-    REMAT_VECTOR(remat_name_record) names;
     REMAT_VECTOR(char) text;
     REMAT_VECTOR(remat_segment_record) segments;
 };
