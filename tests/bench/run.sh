@@ -5,7 +5,6 @@ set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root"
 cmake --preset release
-cmake --build --preset release
 cmake --build --preset release --target bench
 cat build/release/bench.jsonl
 cmake --build --preset release --target bench-torch
