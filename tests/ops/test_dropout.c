@@ -63,7 +63,7 @@ static void check_binomial(size_t count, size_t n, double probability)
 static void rate(void **state)
 {
     (void)state;
-    static const double rates[] = {0.01, 0.1, 0.5, 0.9, 0.999};
+    static const double rates[] = {0.01, 0.1, 0.5, 0.9, 0.999, 1 - 1e-12};
     for (size_t r = 0; r < sizeof rates / sizeof rates[0]; r++) {
         const op_case row = ones_row(rates[r], 1);
         bool *mask = mask_of(&row, REMAT_F32, key, 0);

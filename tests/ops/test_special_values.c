@@ -265,6 +265,36 @@ static void labels_out_of_range(void **state)
     }
 }
 
+/* Operations that only move elements move those of every dtype alike. */
+static void integers_are_moved(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < op_case_count(); r++) {
+        const op_case *row = op_case_at(r);
+        if (!row->takes_i32)
+            continue;
+        op_subject subjects[2] = {op_subject_open(row, REMAT_I32), op_subject_open(row, REMAT_F64)};
+        op_values values = op_values_draw(&subjects[0]);
+        double *moved[2];
+        for (size_t i = 0; i < op_type_count(&subjects[0].leaf[0]); i++)
+            values.leaf[0][i] = (double)i;
+        for (size_t d = 0; d < 2; d++) {
+            op_run run;
+            op_run_open(&run, &subjects[d], &values, plain);
+            assert_int_equal(op_run_forward(&run, 0, OP_OUT_OF_PLACE), REMAT_OK);
+            moved[d] = op_read(run.result[0], &subjects[d].out[0]);
+            op_run_close(&run);
+        }
+        const size_t count = op_type_count(&subjects[0].out[0]);
+        assert_memory_equal(moved[0], moved[1], count * sizeof(double));
+        op_values_free(&values);
+        for (size_t d = 0; d < 2; d++) {
+            free(moved[d]);
+            op_subject_close(&subjects[d]);
+        }
+    }
+}
+
 static bool floats_may_be_nan(const op_case *row)
 {
     return strncmp(row->name, "dropout", 7) != 0; /* it may zero the element */
@@ -274,9 +304,10 @@ int main(void)
 {
     static const op_check checks[] = {{"NaN is seen", nan_is_seen, false, false}};
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unary_corners),      cmocka_unit_test(softmax_masks),
-        cmocka_unit_test(softmax_is_shifted), cmocka_unit_test(layer_norm_of_constant),
-        cmocka_unit_test(all_rows_ignored),   cmocka_unit_test(labels_out_of_range),
+        cmocka_unit_test(integers_are_moved),     cmocka_unit_test(unary_corners),
+        cmocka_unit_test(softmax_masks),          cmocka_unit_test(softmax_is_shifted),
+        cmocka_unit_test(layer_norm_of_constant), cmocka_unit_test(all_rows_ignored),
+        cmocka_unit_test(labels_out_of_range),
     };
     int failures = op_run_checks("special values", checks, 1, floats_may_be_nan);
     for (int level = 0; level < REMAT_SIMD_LEVEL_COUNT; level++) {
