@@ -31,10 +31,8 @@ static size_t run_with(subject *s, const remat_exec_options *o)
 static size_t check_strategies(subject *s)
 {
     size_t replays = 0;
-    static const remat_strategy strategies[] = {REMAT_STRATEGY_KEEP_ALL, REMAT_STRATEGY_SEGMENTS,
-                                                REMAT_STRATEGY_SQRT, REMAT_STRATEGY_AUTO};
-    for (size_t i = 0; i < sizeof strategies / sizeof strategies[0]; i++) {
-        remat_exec_options o = subject_options(strategies[i]);
+    for (int i = 0; i < REMAT_STRATEGY_COUNT; i++) {
+        remat_exec_options o = subject_options((remat_strategy)i);
         snprintf(s->what, sizeof s->what, "strategy %s", remat_strategy_name(o.strategy));
         replays += run_with(s, &o);
         o.retain = test_random_chance(&s->state, 40);

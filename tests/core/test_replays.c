@@ -78,24 +78,46 @@ static void force_order(subject *s, remat_plan *plan, const remat_runs *runs)
     plan->summary.replays = result.replays;
 }
 
+/* Cuts the tape anywhere, as a user or a strategy might; segments nest up to two deep. */
+static bool order_by_cuts(subject *s, const remat_problem *p, remat_runs *runs)
+{
+    remat_segment_range cuts[64] = {{0, 0, p->n_statements}};
+    size_t n = 1;
+    for (uint32_t first = 0; first < p->n_statements && n < 62;) {
+        uint32_t end = first + 1 + (uint32_t)test_random_below(&s->state, 12);
+        end = end > p->n_statements ? p->n_statements : end;
+        uint32_t parent = (uint32_t)n;
+        cuts[n++] = (remat_segment_range){0, first, end};
+        if (end - first > 2)
+            cuts[n++] = (remat_segment_range){parent, first, first + (end - first) / 2};
+        first = end;
+    }
+    return remat_order_by_segments(p, cuts, n, runs);
+}
+
+static bool order_by_marks(subject *s, const remat_problem *p, remat_runs *runs)
+{
+    (void)s;
+    return remat_order_by_segments(p, p->segments.data, p->segments.count, runs);
+}
+
+typedef bool order_function(subject *s, const remat_problem *p, remat_runs *runs);
+
 /* Random plans mostly fall back to keep-all; these replay. */
-static size_t check_forced(subject *s, remat_strategy strategy)
+static size_t check_forced(subject *s, const char *name, order_function *order)
 {
     remat_exec_options o = subject_options(REMAT_STRATEGY_KEEP_ALL);
     o.retain = test_random_chance(&s->state, 40);
     o.poison = test_random_chance(&s->state, 60);
     o.separate_buffers = test_random_chance(&s->state, 30);
     o.verify_replay = test_random_chance(&s->state, 70);
-    snprintf(s->what, sizeof s->what, "forced %s%s%s%s", remat_strategy_name(strategy),
-             o.retain ? " retain" : "", o.poison ? " poison" : "",
-             o.separate_buffers ? " separate" : "");
+    snprintf(s->what, sizeof s->what, "forced %s%s%s%s", name, o.retain ? " retain" : "",
+             o.poison ? " poison" : "", o.separate_buffers ? " separate" : "");
     remat_plan *plan = subject_plan(s, &o);
     const remat_problem *p = &plan->derivation.problem;
-    const remat_strategy_row *row = remat_strategy_find(strategy);
     remat_exec *exec = NULL;
     remat_runs runs = {0};
-    remat_ranges ranges = {0};
-    expect(s, row ? row->order(p, &runs, &ranges) : order_at_random(s, p, &runs));
+    expect(s, order(s, p, &runs));
     force_order(s, plan, &runs);
     expect(s, remat_exec_create_with_plan(s->r.tape, plan, &o, &exec) == REMAT_OK);
     subject_steps(s, exec, &o);
@@ -107,7 +129,6 @@ static size_t check_forced(subject *s, remat_strategy strategy)
     if (!o.separate_buffers)
         subject_steps_in_own_arena(s, plan, o);
     remat_vector_release(&p->allocator, &runs);
-    remat_vector_release(&p->allocator, &ranges);
     remat_plan_destroy(plan);
     return replays;
 }
@@ -120,9 +141,9 @@ static void random_tapes_survive_replays(void **state)
     size_t n = test_number_from_environment("REMAT_TEST_TAPES", 2000), replays = 0;
     for (size_t seed = first; seed < first + n; seed++) {
         subject_prepare(&s, seed);
-        replays += check_forced(&s, REMAT_STRATEGY_SEGMENTS);
-        replays += check_forced(&s, REMAT_STRATEGY_SQRT);
-        replays += check_forced(&s, REMAT_STRATEGY_AUTO); /* at random */
+        replays += check_forced(&s, "segments", order_by_marks);
+        replays += check_forced(&s, "cuts", order_by_cuts);
+        replays += check_forced(&s, "at random", order_at_random);
         subject_release(&s);
     }
     print_message("%zu tapes, %zu replays\n", n, replays);
