@@ -1,0 +1,285 @@
+/* greedy.c - the search for an order of runs: construct under many weightings, improve the best. */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime */
+#include <string.h>
+#include <time.h>
+
+#include "plan/strategy/greedy_search.h"
+
+/* Steps of work, and numbers of constructions, by remat_effort. Annealing n tasks takes at most
+ * anneal_factor n^2 steps, more would not help. */
+static const struct effort {
+    uint64_t build_work, anneal_work, anneal_factor;
+    uint32_t least_builds, most_builds;
+} EFFORTS[] = {
+    [REMAT_EFFORT_DEFAULT] = {4000000, 10000000, 1000, 7, 64},
+    [REMAT_EFFORT_FAST] = {1000000, 1000000, 300, 3, 16},
+    [REMAT_EFFORT_THOROUGH] = {40000000, 200000000, 10000, 7, 400},
+};
+
+/* Tried in this order, then again with random factors. */
+static const remat_greedy_weights WEIGHTS[] = {
+    {.cost = 1, .bytes = 1, .distance = 1},
+    {.cost = 1, .bytes = 1, .distance = 0},
+    {.cost = 0.5, .bytes = 1, .distance = 0.5},
+    {.cost = 1, .bytes = 1, .distance = 2},
+    {.cost = 1, .bytes = 1, .distance = 0.5, .last_first = true},
+    {.cost = 1, .bytes = 0.5, .distance = 1},
+    {.cost = 0.5, .bytes = 1, .distance = 1, .last_first = true},
+};
+enum { N_WEIGHTS = sizeof WEIGHTS / sizeof *WEIGHTS };
+
+/* ---- State -----------------------------------------------------------------------------------*/
+
+static void find_makers(remat_greedy *g)
+{
+    const remat_problem *p = g->problem;
+    memset(g->maker, 0xFF, p->values.count * sizeof *g->maker);
+    for (uint32_t t = 0; t < p->n_forward; t++) {
+        bool replayable = p->tasks.data[t].replayable;
+        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
+            replayable = replayable && !remat_task_writes(p, t)[i].accumulate;
+        for (uint32_t i = 0; replayable && i < remat_task_n_writes(p, t); i++)
+            g->maker[remat_task_writes(p, t)[i].value] = t;
+    }
+}
+
+/* False: out of memory. */
+static bool find_values(remat_greedy *g)
+{
+    const remat_problem *p = g->problem;
+    double bytes = 0;
+    for (uint32_t v = 0; v < p->values.count; v++) {
+        const remat_problem_value *value = &p->values.data[v];
+        bytes += (double)value->bytes;
+        g->stays[v] = value->pinned;
+        if (value->pinned)
+            g->pinned_bytes += value->bytes;
+        else if (value->policy == REMAT_POLICY_RECOMPUTE && g->maker[v] != REMAT_NONE &&
+                 !remat_vector_push(&p->allocator, &g->recompute, v))
+            return false;
+    }
+    g->mean_bytes = bytes > 0 ? bytes / (double)p->values.count : 1;
+    return true;
+}
+
+static void find_mean_cost(remat_greedy *g)
+{
+    double cost = 0;
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < g->problem->n_forward; t++)
+        if (g->problem->tasks.data[t].replayable) {
+            cost += g->problem->tasks.data[t].cost;
+            n++;
+        }
+    g->mean_cost = cost > 0 ? cost / n : 1;
+}
+
+bool remat_greedy_create(const remat_problem *problem, size_t budget_bytes, remat_greedy *g)
+{
+    const remat_allocator *a = &problem->allocator;
+    size_t n_values = problem->values.count;
+    *g = (remat_greedy){.problem = problem, .budget = budget_bytes};
+    g->maker = remat_memory_allocate(a, n_values, sizeof *g->maker);
+    g->needed = remat_memory_allocate(a, n_values, 1);
+    g->stays = remat_memory_allocate(a, n_values, 1);
+    g->stamp = remat_memory_allocate(a, n_values, sizeof *g->stamp);
+    g->task_stamp = remat_memory_allocate(a, problem->n_tasks, sizeof *g->task_stamp);
+    if (!g->maker || !g->needed || !g->stays || !g->stamp || !g->task_stamp)
+        return false;
+    find_makers(g);
+    find_mean_cost(g);
+    return find_values(g) && remat_greedy_index_create(problem, g->maker, &g->index);
+}
+
+void remat_greedy_release(remat_greedy *g)
+{
+    const remat_allocator *a = &g->problem->allocator;
+    size_t n_values = g->problem->values.count;
+    remat_memory_release(a, g->maker, n_values, sizeof *g->maker);
+    remat_memory_release(a, g->needed, n_values, 1);
+    remat_memory_release(a, g->stays, n_values, 1);
+    remat_memory_release(a, g->stamp, n_values, sizeof *g->stamp);
+    remat_memory_release(a, g->task_stamp, g->problem->n_tasks, sizeof *g->task_stamp);
+    remat_greedy_index_release(g->problem, &g->index);
+    remat_vector_release(a, &g->recompute);
+    remat_vector_release(a, &g->closure);
+}
+
+double remat_greedy_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool remat_greedy_out_of_time(const remat_greedy *g)
+{
+    return g->deadline > 0 && remat_greedy_seconds() > g->deadline;
+}
+
+bool remat_greedy_copy(const remat_greedy *g, const remat_runs *from, remat_runs *to)
+{
+    to->count = 0;
+    if (!remat_vector_reserve(&g->problem->allocator, to, from->count))
+        return false;
+    if (from->count > 0)
+        memcpy(to->data, from->data, from->count * sizeof *from->data);
+    to->count = from->count;
+    return true;
+}
+
+void remat_greedy_swap(remat_runs *a, remat_runs *b)
+{
+    remat_runs c = *a;
+    *a = *b;
+    *b = c;
+}
+
+/* ---- Search ----------------------------------------------------------------------------------*/
+
+typedef struct search {
+    remat_greedy g;
+    remat_runs best, trial;
+    remat_greedy_score score; /* of `best` */
+} search;
+
+/* Takes the trial if it is better than the best, or the first. */
+static void offer(search *s)
+{
+    remat_greedy_score score = remat_greedy_evaluate(&s->g, &s->trial, true);
+    if (s->best.count > 0 && !remat_greedy_better(&s->g, &score, &s->score))
+        return;
+    remat_greedy_swap(&s->best, &s->trial);
+    s->score = score;
+}
+
+/* Offers an order of runs: the caller's, or without one that of no replays. */
+static bool offer_order(search *s, const remat_runs *order)
+{
+    const remat_problem *p = s->g.problem;
+    uint32_t mark = ++s->g.now;
+    size_t n = order ? order->count : p->n_tasks;
+    s->trial.count = 0;
+    if (!remat_vector_reserve(&p->allocator, &s->trial, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t task = order ? order->data[i] : (uint32_t)i;
+        bool replay = s->g.task_stamp[task] == mark;
+        s->g.task_stamp[task] = mark;
+        s->trial.data[s->trial.count++] = replay ? task | REMAT_GREEDY_REPLAY : task;
+    }
+    offer(s);
+    return true;
+}
+
+static bool build_all(search *s, const struct effort *effort)
+{
+    uint64_t start = s->g.work;
+    for (uint32_t i = 0; i < effort->most_builds; i++) {
+        if (i >= effort->least_builds && s->g.work - start > effort->build_work)
+            break;
+        if (i > 0 && remat_greedy_out_of_time(&s->g))
+            break;
+        remat_greedy_weights weights = WEIGHTS[i % N_WEIGHTS];
+        weights.noise = i < N_WEIGHTS ? 0 : 1;
+        weights.seed = i;
+        bool built;
+        if (!remat_greedy_build(&s->g, &weights, &s->trial, &built))
+            return false;
+        if (built)
+            offer(s);
+    }
+    return true;
+}
+
+/* A task needs its operands, results and workspace at once, whatever the order. */
+static bool is_hopeless(remat_greedy *g)
+{
+    const remat_problem *p = g->problem;
+    for (uint32_t t = 0; t < p->n_tasks; t++) {
+        uint32_t mark = ++g->now;
+        size_t bytes = p->tasks.data[t].workspace_bytes, shared = 0;
+        for (uint32_t i = 0; i < remat_task_n_reads(p, t); i++) {
+            g->stamp[remat_task_reads(p, t)[i]] = mark;
+            bytes += p->values.data[remat_task_reads(p, t)[i]].bytes;
+        }
+        for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
+            if (g->stamp[remat_task_writes(p, t)[i].value] != mark)
+                bytes += p->values.data[remat_task_writes(p, t)[i].value].bytes;
+        for (uint32_t i = 0; i < remat_task_n_reuses(p, t); i++) {
+            size_t to = p->values.data[remat_task_reuses(p, t)[i].to].bytes;
+            shared = to > shared ? to : shared;
+        }
+        if (bytes - shared > g->budget)
+            return true;
+    }
+    return false;
+}
+
+static bool anneal(search *s, const struct effort *effort)
+{
+    uint64_t n = s->g.problem->n_tasks;
+    uint64_t enough = n < UINT16_MAX ? effort->anneal_factor * n * (n + 16) : effort->anneal_work;
+    uint64_t work = enough < effort->anneal_work ? enough : effort->anneal_work;
+    return remat_greedy_anneal(&s->g, work, &s->best, &s->score);
+}
+
+static bool find(search *s, const struct effort *effort, const remat_runs *start)
+{
+    if (!offer_order(s, NULL))
+        return false;
+    if (remat_greedy_feasible(&s->g, &s->score) || is_hopeless(&s->g))
+        return true;
+    if (start && !offer_order(s, start))
+        return false;
+    return build_all(s, effort) && anneal(s, effort);
+}
+
+/* The judge's word on the best sequence, whose runs are appended if it fits. */
+static bool judge(search *s, remat_runs *runs, bool *feasible)
+{
+    const remat_problem *p = s->g.problem;
+    size_t first = runs->count;
+    remat_runs order = {0};
+    remat_schedule schedule = {0};
+    remat_simulation simulation = {0};
+    bool done = remat_greedy_copy(&s->g, &s->best, &order);
+    for (size_t i = 0; done && i < order.count; i++)
+        order.data[i] = remat_greedy_task(order.data[i]);
+    done = done && remat_schedule_complete(p, &order, &schedule) &&
+           remat_schedule_simulate(p, &schedule, &simulation);
+    bool fits = remat_greedy_feasible(&s->g, &s->score) && !simulation.fault &&
+                simulation.peak_bytes <= s->g.budget;
+    done = done && (!fits || remat_vector_reserve(&p->allocator, runs, order.count));
+    *feasible = done && fits;
+    if (*feasible) {
+        memcpy(runs->data + first, order.data, order.count * sizeof *order.data);
+        runs->count += order.count;
+    }
+    remat_vector_release(&p->allocator, &order);
+    remat_vector_release(&p->allocator, &schedule);
+    return done;
+}
+
+bool remat_order_greedy_from(const remat_problem *problem, size_t budget_bytes, remat_effort effort,
+                             double time_limit_seconds, const remat_runs *start, remat_runs *runs,
+                             bool *feasible)
+{
+    search s = {0};
+    *feasible = false;
+    bool done = remat_greedy_create(problem, budget_bytes, &s.g);
+    if (done && time_limit_seconds > 0)
+        s.g.deadline = remat_greedy_seconds() + time_limit_seconds;
+    done = done && find(&s, &EFFORTS[effort], start) && judge(&s, runs, feasible);
+    remat_greedy_release(&s.g);
+    remat_vector_release(&problem->allocator, &s.best);
+    remat_vector_release(&problem->allocator, &s.trial);
+    return done;
+}
+
+bool remat_order_greedy(const remat_problem *problem, size_t budget_bytes, remat_effort effort,
+                        double time_limit_seconds, remat_runs *runs, bool *feasible)
+{
+    return remat_order_greedy_from(problem, budget_bytes, effort, time_limit_seconds, NULL, runs,
+                                   feasible);
+}
