@@ -222,7 +222,7 @@ static bool add_drop(builder *b, uint32_t value)
 
 static bool add_actions(builder *b)
 {
-    const remat_schedule *schedule = &b->plan->schedule;
+    const remat_actions *schedule = &b->plan->schedule;
     for (size_t at = 0; at < schedule->count; at++) {
         uint32_t id = remat_action_id(schedule->data[at]);
         if (remat_action_is_drop(schedule->data[at])) {
@@ -318,8 +318,10 @@ static bool list_kernel_ids(builder *b)
 {
     remat_program *program = b->program;
     for (size_t i = 0; i + 1 < program->instructions.count; i++) {
+        if (program->instructions.data[i].kind != REMAT_TASK_FORWARD)
+            continue;
         const remat_op *op = b->tape->statements.data[program->instructions.data[i].statement].op;
-        bool known = !op->kernel_id || program->instructions.data[i].kind != REMAT_TASK_FORWARD;
+        bool known = !op->kernel_id;
         for (size_t k = 0; k < program->kernel_ops.count && !known; k++)
             known = program->kernel_ops.data[k]->kernel_id == op->kernel_id;
         if (!known && (!remat_vector_push(b->allocator, &program->kernel_ops, op) ||

@@ -308,6 +308,7 @@ remat_status remat_exec_forward(remat_exec *exec)
     remat_program *program = &exec->program;
     for (size_t i = 0; i < program->kernel_ids.count; i++)
         program->kernel_ids.data[i] = program->kernel_ops.data[i]->kernel_id();
+    exec->pass_step = exec->step;
     double began = now();
     status = remat_exec_run(exec, 0, program->n_forward);
     exec->statistics.forward_seconds = now() - began;
@@ -360,10 +361,8 @@ remat_status remat_exec_backward(remat_exec *exec)
     remat_exec_free_separate(exec, exec->program.n_forward); /* gradients of an earlier pass */
     exec->statistics.replays = 0;
     exec->statistics.replay_seconds = 0.0;
-    exec->step--; /* a replay draws the forward pass's random numbers */
     double began = now();
     status = remat_exec_run(exec, exec->program.n_forward, exec->program.instructions.count - 1);
-    exec->step++;
     exec->statistics.backward_seconds = now() - began - exec->statistics.replay_seconds;
     if (status == REMAT_OK)
         status = remat_exec_notify_untouched(exec);
@@ -397,6 +396,19 @@ static remat_status find_value(remat_exec *exec, remat_var v, uint32_t *index)
     return REMAT_OK;
 }
 
+/* Data of a value that is held after a pass; NULL: it is not. */
+static const void *held_data(const remat_exec *exec, uint32_t index)
+{
+    const remat_derivation *d = &exec->plan->derivation;
+    const remat_value_record *root = &exec->tape->values.data[d->root[index]];
+    if (root->kind != REMAT_VALUE_RESULT)
+        return exec->tape->leaves.data[root->origin].data;
+    uint32_t activation = d->activation[d->root[index]];
+    if (activation == REMAT_NONE || !d->problem.values.data[activation].pinned)
+        return NULL;
+    return exec->program.pointers[exec->program.final_pointer[activation]];
+}
+
 remat_status remat_exec_value(remat_exec *exec, remat_var v, const void **data)
 {
     uint32_t index;
@@ -405,22 +417,17 @@ remat_status remat_exec_value(remat_exec *exec, remat_var v, const void **data)
     remat_status status = find_value(exec, v, &index);
     if (status != REMAT_OK)
         return status;
-    uint32_t root = exec->plan->derivation.root[index];
-    const remat_value_record *value = &exec->tape->values.data[root];
-    if (value->kind != REMAT_VALUE_RESULT) {
-        *data = exec->tape->leaves.data[value->origin].data;
-        return REMAT_OK;
-    }
-    if (exec->state == REMAT_STATE_EMPTY)
+    const remat_value_record *value = &exec->tape->values.data[exec->plan->derivation.root[index]];
+    if (value->kind == REMAT_VALUE_RESULT && exec->state == REMAT_STATE_EMPTY)
         return remat_exec_fail(exec, REMAT_OUT_OF_ORDER,
                                "there is no value yet: no pass has completed since creation or "
                                "since the last error");
-    uint32_t activation = exec->plan->derivation.activation[root];
-    if (activation == REMAT_NONE || !exec->plan->derivation.problem.values.data[activation].pinned)
+    const void *held = held_data(exec, index);
+    if (!held && value->kind == REMAT_VALUE_RESULT)
         return remat_exec_fail(exec, REMAT_NOT_KEPT,
                                "the value is not held after its last use: mark it with "
                                "remat_keep() before planning");
-    *data = exec->program.pointers[exec->program.final_pointer[activation]];
+    *data = held;
     return REMAT_OK;
 }
 
@@ -439,14 +446,18 @@ remat_status remat_exec_gradient(remat_exec *exec, remat_var v, const void **dat
     if (!exec->has_gradients)
         return remat_exec_fail(exec, REMAT_OUT_OF_ORDER, "no backward pass has completed yet");
     const remat_gradient_record *record = remat_tape_gradient(exec->tape, index);
-    uint32_t g = exec->plan->derivation.gradient[index];
-    if (record->buffer)
-        *data = record->buffer;
-    else if (g == REMAT_NONE || (g & REMAT_GRADIENT_EXTERNAL))
-        return remat_exec_fail(exec, REMAT_NOT_KEPT,
-                               "the gradient was requested after this exec was planned");
-    else
+    const remat_derivation *d = &exec->plan->derivation;
+    size_t request = (size_t)(record - exec->tape->gradients.data);
+    bool planned = request < exec->program.first_buffer - exec->program.first_gradient;
+    uint32_t g = d->gradient[index];
+    if (planned && !(g & REMAT_GRADIENT_EXTERNAL) && d->problem.values.data[g].pinned)
         *data = exec->program.pointers[exec->program.final_pointer[g]];
+    else if (planned && record->buffer)
+        *data = record->buffer;
+    else
+        return remat_exec_fail(exec, REMAT_NOT_KEPT,
+                               "the gradient was requested, or its buffer taken away, after this "
+                               "exec was planned");
     return REMAT_OK;
 }
 
@@ -455,13 +466,9 @@ double remat_exec_loss(const remat_exec *exec)
     if (!exec || exec->state == REMAT_STATE_EMPTY || exec->tag != exec->tape->tag ||
         exec->plan->derivation.loss == REMAT_NONE)
         return NAN;
-    const remat_derivation *d = &exec->plan->derivation;
-    uint32_t root = d->root[d->loss];
-    remat_type type = remat_tape_type(exec->tape, d->loss);
-    uint32_t activation = d->activation[root];
-    const void *data = activation != REMAT_NONE
-                           ? exec->program.pointers[exec->program.final_pointer[activation]]
-                           : NULL;
+    uint32_t loss = exec->plan->derivation.loss;
+    remat_type type = remat_tape_type(exec->tape, loss);
+    const void *data = held_data(exec, loss);
     if (!data || remat_shape_count(&type.shape) != 1)
         return NAN;
     switch (type.dtype) {

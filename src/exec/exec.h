@@ -81,7 +81,8 @@ struct remat_exec {
     size_t n_separate, separate_bytes;
     remat_exec_state state;
     bool has_gradients;
-    uint64_t step;
+    uint64_t step;      /* number of the next forward pass */
+    uint64_t pass_step; /* and of the last one, which its backward pass shares */
     remat_exec_statistics statistics;
     char message[1024];
     char op_message[512];

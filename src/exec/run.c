@@ -66,7 +66,7 @@ static remat_status verify_results(remat_exec *exec, const remat_instruction *in
 
 static remat_random_key random_key(const remat_exec *exec, const remat_instruction *in)
 {
-    return (remat_random_key){exec->options.seed, exec->step, in->statement};
+    return (remat_random_key){exec->options.seed, exec->pass_step, in->statement};
 }
 
 static remat_status run_forward(remat_exec *exec, const remat_instruction *in,
