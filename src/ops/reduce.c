@@ -11,7 +11,7 @@ enum { LONG, SHORT };
 
 typedef struct reduce_attributes {
     int32_t axes[REMAT_MAX_DIMS]; /* negative: from the end */
-    uint32_t n_axes;              /* 0: all; REMAT_MAX_DIMS + 1: more than fit, infer refuses */
+    uint32_t n_axes; /* 0: all; REMAT_MAX_DIMS + 1: no list, or too long: infer refuses */
     uint16_t keep_dims, mean;
 } reduce_attributes;
 
@@ -34,7 +34,8 @@ static remat_status check_axes(remat_infer *infer, const reduce_attributes *a, i
     uint32_t seen = 0;
     if (a->n_axes > REMAT_MAX_DIMS)
         return remat_infer_fail(infer, REMAT_SHAPE_MISMATCH,
-                                "more than %d axes; name each axis at most once", REMAT_MAX_DIMS);
+                                "axes are NULL or more than %d; name each axis at most once",
+                                REMAT_MAX_DIMS);
     for (uint32_t i = 0; i < a->n_axes; i++) {
         remat_status status = remat_infer_axis(infer, a->axes[i], ndim);
         if (status != REMAT_OK)
@@ -237,8 +238,8 @@ static remat_var record(remat_tape *tape, remat_var x, const int *axes, size_t n
 {
     reduce_attributes attributes = {.keep_dims = keep_dims, .mean = mean};
     size_t limit = REMAT_MAX_DIMS + 1;
-    attributes.n_axes = (uint32_t)(n_axes < limit ? n_axes : limit);
-    for (size_t i = 0; i < n_axes && i < REMAT_MAX_DIMS; i++)
+    attributes.n_axes = (uint32_t)(n_axes == 0 || (axes && n_axes < limit) ? n_axes : limit);
+    for (size_t i = 0; axes && i < n_axes && i < REMAT_MAX_DIMS; i++)
         attributes.axes[i] = axes[i];
     remat_var y = {0};
     remat_apply(tape, mean ? &mean_op : &sum_op, &attributes, &x, 1, &y, 1);

@@ -243,12 +243,14 @@ static void refused_row(void **state)
     op_subject_close(&subject);
 }
 
-/* More axes than a shape can have. */
-static void too_many_axes(void **state)
+/* More axes than a shape can have, and a list that is missing. */
+static void no_list_of_axes(void **state)
 {
     (void)state;
-    const int axes[REMAT_MAX_DIMS + 1] = {0};
-    for (int mean = 0; mean < 2; mean++) {
+    const int many[REMAT_MAX_DIMS + 1] = {0};
+    for (int turn = 0; turn < 4; turn++) {
+        const int *axes = turn < 2 ? many : NULL;
+        const bool mean = turn % 2 == 1;
         remat_tape *tape = NULL;
         assert_int_equal(remat_tape_create(NULL, &tape), REMAT_OK);
         const remat_var x = remat_input(tape, NULL, REMAT_F32, REMAT_SHAPE(2, 3), NULL);
@@ -301,7 +303,7 @@ int main(void)
         tests[r] = (struct CMUnitTest){refusals[r].row.name, refused_row, NULL, NULL, &states[r]};
     }
     tests[count] = (struct CMUnitTest)cmocka_unit_test(foreign_handles);
-    tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(too_many_axes);
+    tests[count + 1] = (struct CMUnitTest)cmocka_unit_test(no_list_of_axes);
     return op_run_checks("refusals", checks, sizeof checks / sizeof checks[0], NULL) +
            cmocka_run_group_tests(tests, NULL, NULL);
 }
