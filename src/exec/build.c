@@ -262,7 +262,7 @@ static void extend_to_last_reader(builder *b)
             if (pointer == 0 || pointer >= program->first_gradient)
                 continue;
             uint32_t request = b->request_of_leaf[pointer - 1];
-            if (request != REMAT_NONE && b->last_use[request] != 0)
+            if (request != REMAT_NONE && b->last_use[request] != 0 && b->last_use[request] <= i)
                 b->last_use[request] = (uint32_t)i + 1;
         }
     }

@@ -287,6 +287,11 @@ static remat_status bind_pointers(remat_exec *exec)
                                    leaf_name(exec, gradient->value));
         program->pointers[program->first_gradient + request] = gradient->buffer;
     }
+    for (size_t i = 0; i < program->ready_at_end.count; i++) {
+        uint32_t request = program->ready_at_end.data[i];
+        program->pointers[program->first_gradient + request] =
+            exec->tape->gradients.data[request].buffer;
+    }
     return REMAT_OK;
 }
 

@@ -197,9 +197,12 @@ static remat_status notify_ready(remat_exec *exec, const uint32_t *requests, siz
 {
     for (size_t k = 0; k < n && exec->options.gradient_ready; k++) {
         const remat_gradient_record *gradient = &exec->tape->gradients.data[requests[k]];
-        remat_status status = exec->options.gradient_ready(
-            exec->options.gradient_ready_context, remat_tape_handle(exec->tape, gradient->value),
-            exec->program.pointers[exec->program.first_gradient + requests[k]]);
+        void *buffer = exec->program.pointers[exec->program.first_gradient + requests[k]];
+        if (!buffer) /* nothing contributes to it, and it was taken away after planning */
+            continue;
+        remat_status status =
+            exec->options.gradient_ready(exec->options.gradient_ready_context,
+                                         remat_tape_handle(exec->tape, gradient->value), buffer);
         if (status != REMAT_OK)
             return remat_exec_fail(exec, status, "options.gradient_ready returned %s",
                                    remat_status_name(status));
