@@ -28,20 +28,51 @@ static void random_stage(chain_case *c, uint64_t *random, uint32_t i)
     c->stages[i].forward_cost = (double)test_random_below(random, 9);
     c->stages[i].forward_extra_bytes = test_random_below(random, 3);
     for (uint32_t k = 0; k < c->stages[i].n_options; k++) {
-        size_t saved = c->activation_bytes[i + 1] + test_random_below(random, 9);
-        c->options[i][k] =
-            (remat_chain_option){c->stages[i].forward_cost, (double)test_random_below(random, 9),
-                                 saved, test_random_below(random, 3), test_random_below(random, 3)};
+        remat_chain_option *o = &c->options[i][k]; /* one draw after the other, in every compiler */
+        o->forward_cost = c->stages[i].forward_cost + (double)test_random_below(random, 3);
+        o->backward_cost = (double)test_random_below(random, 9);
+        o->saved_bytes = c->activation_bytes[i + 1] + test_random_below(random, 9);
+        o->forward_extra_bytes = test_random_below(random, 3);
+        o->backward_extra_bytes = test_random_below(random, 3);
     }
 }
 
-static void repeat_stage(chain_case *c, uint32_t i)
+/* The stage before once more; sometimes with one difference. */
+static void repeat_stage(chain_case *c, uint64_t *random, uint32_t i)
 {
     c->activation_bytes[i + 1] = c->activation_bytes[i];
     c->gradient_bytes[i + 1] = c->gradient_bytes[i];
     c->stages[i].forward_cost = c->stages[i - 1].forward_cost;
     c->stages[i].forward_extra_bytes = c->stages[i - 1].forward_extra_bytes;
     memcpy(c->options[i], c->options[i - 1], sizeof c->options[i]);
+    switch (test_random_below(random, 16)) {
+    case 0:
+        c->stages[i].forward_cost += 2;
+        return;
+    case 1:
+        c->stages[i].forward_extra_bytes += 3;
+        return;
+    case 2:
+        c->gradient_bytes[i + 1] += 2;
+        return;
+    case 3:
+        c->options[i][0].saved_bytes++;
+        return;
+    case 4:
+        c->options[i][0].backward_cost++;
+        return;
+    case 5:
+        c->options[i][0].forward_extra_bytes += 3;
+        return;
+    case 6:
+        c->options[i][0].backward_extra_bytes += 3;
+        return;
+    case 7:
+        c->activation_bytes[i + 1] /= 2;
+        return;
+    default:
+        return;
+    }
 }
 
 void chain_case_random(chain_case *c, uint64_t *random, uint32_t n_stages, uint32_t n_options)
@@ -49,10 +80,10 @@ void chain_case_random(chain_case *c, uint64_t *random, uint32_t n_stages, uint3
     chain_case_link(c, n_stages, n_options);
     c->activation_bytes[0] = test_random_below(random, 4);
     c->gradient_bytes[0] = test_random_below(random, 4);
-    unsigned percent = test_random_chance(random, 30) ? 80 : 0;
+    unsigned percent = test_random_chance(random, 50) ? 85 : 0;
     for (uint32_t i = 0; i < n_stages; i++)
         if (i > 0 && test_random_chance(random, percent))
-            repeat_stage(c, i);
+            repeat_stage(c, random, i);
         else
             random_stage(c, random, i);
 }

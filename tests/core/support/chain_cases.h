@@ -39,7 +39,7 @@ typedef struct chain_golden {
 /* Points the chain to its memory; stage i gets options[i] with n_options options. */
 void chain_case_link(chain_case *c, uint32_t n_stages, uint32_t n_options);
 
-/* Small integers, ties and zeros included; some chains repeat a stage. */
+/* Small integers, ties and zeros included; some chains repeat stages, or nearly. */
 void chain_case_random(chain_case *c, uint64_t *random, uint32_t n_stages, uint32_t n_options);
 
 /* The next chain of chain_golden.txt; false at its end. Fails the test if the file is damaged. */
