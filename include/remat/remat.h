@@ -337,9 +337,21 @@ typedef enum remat_strategy {
     REMAT_STRATEGY_KEEP_ALL, /* nothing is replayed (but remat_recompute() marks) */
     REMAT_STRATEGY_SEGMENTS, /* drop and replay what checkpoint_segment() marked */
     REMAT_STRATEGY_SQRT,     /* Chen et al. 2016: about sqrt(n) segments, cut by bytes */
+    REMAT_STRATEGY_BLOCKS,   /* networks that narrow to one value again and again: the best choice,
+                                block by block, of what to save, by dynamic programming */
+    REMAT_STRATEGY_GREEDY,   /* any shape: greedy replays, improved by local search */
     REMAT_STRATEGY_COUNT
 } remat_strategy;
 const char *remat_strategy_name(remat_strategy strategy); /* "auto", "keep-all", ... */
+
+/* How much work planning may do. Counted in steps of the search, never in time: equal calls give
+ * equal plans. */
+typedef enum remat_effort {
+    REMAT_EFFORT_DEFAULT, /* milliseconds for networks with narrow places, some tenths of a second
+                             for irregular ones */
+    REMAT_EFFORT_FAST,    /* near-linear in the tape */
+    REMAT_EFFORT_THOROUGH /* some ten times DEFAULT */
+} remat_effort;
 
 typedef enum remat_policy {
     REMAT_POLICY_AUTO,
@@ -350,6 +362,8 @@ typedef enum remat_policy {
 typedef struct remat_exec_options {
     size_t budget_bytes;     /* the most bytes the arena may have; 0: no limit */
     remat_strategy strategy; /* how to plan */
+    remat_effort effort;
+    double time_limit_seconds; /* > 0: a search ends early; the plan then depends on the machine */
 
     /* Called once for every result while planning; its answer overrules remat_keep() and
      * remat_recompute() unless it is REMAT_POLICY_AUTO. RECOMPUTE is ignored where impossible. */
@@ -415,10 +429,65 @@ void remat_plan_destroy(remat_plan *plan);
 
 void remat_plan_summarize(const remat_plan *plan, remat_plan_summary *summary);
 
+/* How good a plan is. No schedule whose live bytes stay within the limit has less extra cost than
+ * bound; the limit is the budget, or the plan's own arena without one. */
+typedef struct remat_plan_cost {
+    double step;  /* estimated seconds of a step without replays */
+    double extra; /* of the plan's replays */
+    double bound; /* lower bound on the extra cost of any schedule */
+    double gap;   /* (step + extra) / (step + bound) - 1: at most so far above the best possible */
+} remat_plan_cost;
+void remat_plan_get_cost(const remat_plan *plan, remat_plan_cost *cost);
+
+/* The smallest budget for which planning with these options succeeds (options->budget_bytes is
+ * ignored), before anything is allocated. Statuses as remat_plan_create(). */
+remat_status remat_plan_min_budget(remat_tape *tape, remat_var loss,
+                                   const remat_exec_options *options, size_t *budget_bytes);
+
+/* One point of the memory/time curve: with this many bytes or more, this extra cost. */
+typedef struct remat_plan_point {
+    size_t arena_bytes;
+    double extra_cost; /* estimated seconds */
+    double bound;      /* lower bound at these bytes */
+    size_t replays;
+    remat_strategy strategy;
+} remat_plan_point;
+
+/* The curve: points ascending in bytes, descending in extra cost, none beaten by another; the last
+ * is keep-all. Fills points[0..capacity), evenly thinned if there are more. *count: how many were
+ * written. options->budget_bytes is ignored. Statuses as remat_plan_create(). */
+remat_status remat_plan_sweep(remat_tape *tape, remat_var loss, const remat_exec_options *options,
+                              remat_plan_point *points, size_t capacity, size_t *count);
+
 /* Writes a table: per segment bytes kept, bytes dropped, replays; the peak and the statement at the
  * peak; predicted extra cost; the arena split into activations, gradients, workspace.
  * REMAT_INVALID_ARGUMENT: a NULL argument or a write error; REMAT_OUT_OF_MEMORY. */
 remat_status remat_plan_print(const remat_plan *plan, FILE *out);
+
+/* Pictures and tables of plans. SVG files stand alone: no scripts, no references, tooltips by
+ * statement in a browser. All texts of yours are escaped. REMAT_INVALID_ARGUMENT: a NULL argument
+ * or a write error; REMAT_OUT_OF_MEMORY.
+ *
+ * The timeline: bytes in use at each task of a step, in the order they run: activations of the
+ * first run and replayed ones, gradients, workspace. svg: at most 1500 columns, each showing the
+ * highest of the tasks that share it. csv: a line per task run; high_water_bytes is the highest
+ * arena byte in use so far. */
+remat_status remat_plan_write_timeline_svg(const remat_plan *plan, FILE *out);
+remat_status remat_plan_write_timeline_csv(const remat_plan *plan, FILE *out);
+
+/* The memory/time curve of remat_plan_sweep(): extra time over bytes, with the lower bound.
+ * step_cost: estimated seconds of a step without replays, as in remat_plan_cost. Also
+ * REMAT_INVALID_ARGUMENT: no points, points that do not ascend in bytes, a cost that is negative or
+ * not finite. svg: at most 1500 points, evenly thinned. */
+remat_status remat_sweep_write_svg(const remat_plan_point *points, size_t n, double step_cost,
+                                   FILE *out);
+remat_status remat_sweep_write_csv(const remat_plan_point *points, size_t n, double step_cost,
+                                   FILE *out);
+
+/* The tape as a graph for Graphviz (dot -Tsvg): statements with the type of each result, coloured
+ * by what becomes of it in the plan; leaves; segments as clusters, the strategy's own if it worked
+ * with others than those of the tape. REMAT_STALE: the plan is not of this tape. */
+remat_status remat_plan_write_dot(const remat_tape *tape, const remat_plan *plan, FILE *out);
 
 /* ---- Exec ------------------------------------------------------------------------------------*/
 

@@ -18,8 +18,8 @@
  * a peak of at most B gives   w(K) <= B - base   (*).
  * In place: the hand-over saves bytes(to), at most once per task, and only if `from` is dropped
  * right after, that is, `from` is not in K. If only one `from` can be meant, base deducts the
- * saving and w(from) = bytes(to) instead of 0; if several, base deducts the largest saving. A
- * `from` that is held beyond t is never dropped there and saves nothing. So (*) holds.
+ * saving and w(from) = bytes(from) = bytes(to) instead of 0; if several, base deducts the largest
+ * saving. A `from` that is held beyond t is never dropped there and saves nothing. So (*) holds.
  *
  * Replays. Let D be FREE or made values that a later task reads. Let X be the forward tasks that
  * run (again) after t. If v is in D but not in K, its maker is in X. If p is in X, each value that
@@ -70,8 +70,7 @@ typedef struct remat_bound_moment {
     size_t base;   /* saturates at SIZE_MAX */
     size_t wanted; /* bytes that are not in base of FREE values that later tasks read */
     uint32_t sure; /* + 1; 0: no forward task has surely run */
-    uint32_t from; /* value whose dropping saves `saved`, and that base does not include then */
-    size_t saved;
+    uint32_t from; /* value that t reads, but base does not include: its memory may go on */
 } remat_bound_moment;
 
 /* What holds for a problem whatever the budget. */

@@ -136,10 +136,12 @@ static bool is_held_beyond(const remat_bound_facts *f, const remat_bound_value *
     return t < f->problem->n_forward ? t < v->held_forward : t < v->held_to;
 }
 
-static void find_saving(remat_bound_facts *f, uint32_t t)
+/* The hand-over of memory at t. */
+static void deduct_saving(remat_bound_facts *f, uint32_t t)
 {
     const remat_problem *p = f->problem;
     remat_bound_moment *m = &f->moments[t];
+    size_t saved = 0;
     bool several = false;
     m->from = REMAT_NONE;
     for (uint32_t i = 0; i < remat_task_n_reuses(p, t); i++) {
@@ -149,13 +151,13 @@ static void find_saving(remat_bound_facts *f, uint32_t t)
             continue;
         several |= m->from != REMAT_NONE && m->from != reuse.from;
         m->from = reuse.from;
-        m->saved = bytes > m->saved ? bytes : m->saved;
+        saved = bytes > saved ? bytes : saved;
     }
     if (several || m->from == REMAT_NONE || f->values[m->from].kind != REMAT_BOUND_FREE)
         m->from = REMAT_NONE;
-    m->base -= m->saved < m->base ? m->saved : m->base;
+    m->base -= saved < m->base ? saved : m->base;
     if (m->from != REMAT_NONE && remat_bound_is_wanted(f, &f->values[m->from], t))
-        m->wanted += m->saved;
+        m->wanted += saved;
 }
 
 /* Counts a value that t reads or writes, once. */
@@ -184,7 +186,7 @@ static void sum_up(remat_bound_facts *f, const size_t *held, const size_t *wante
             use(f, t, remat_task_reads(p, t)[i], stamp);
         for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++)
             use(f, t, remat_task_writes(p, t)[i].value, stamp);
-        find_saving(f, t);
+        deduct_saving(f, t);
         if (!remat_size_add(m->base, p->tasks.data[t].workspace_bytes, &m->base))
             m->base = SIZE_MAX;
     }

@@ -53,10 +53,10 @@ static void mark_base(remat_bound_graph *g)
         g->value_stamp[from] = 0;
 }
 
+/* `from` too costs its bytes: those that its hand-over saves. */
 static size_t weight_of(const remat_bound_graph *g, uint32_t value)
 {
-    const remat_bound_moment *moment = &g->facts->moments[g->t];
-    return value == moment->from ? moment->saved : g->facts->problem->values.data[value].bytes;
+    return g->facts->problem->values.data[value].bytes;
 }
 
 /* Always there at no extra bytes, or left out. */

@@ -5,7 +5,7 @@
 
 typedef struct lowering {
     const remat_problem *problem;
-    const remat_schedule *schedule;
+    const remat_actions *schedule;
     remat_buffers *buffers;
     remat_bindings *bindings;
     uint32_t *buffer_of; /* per value; REMAT_NONE: not resident */
@@ -61,7 +61,7 @@ static void release(lowering *l, size_t last_run, uint32_t value)
     l->buffer_of[value] = REMAT_NONE;
 }
 
-bool remat_lower(const remat_problem *problem, const remat_schedule *schedule,
+bool remat_lower(const remat_problem *problem, const remat_actions *schedule,
                  remat_buffers *buffers, remat_bindings *bindings)
 {
     lowering l = {problem, schedule, buffers, bindings, NULL};

@@ -20,7 +20,7 @@ typedef REMAT_VECTOR(remat_buffer) remat_buffers;
 typedef REMAT_VECTOR(uint32_t) remat_bindings;
 
 /* The schedule is valid (simulated without a fault). False: out of memory. */
-bool remat_lower(const remat_problem *problem, const remat_schedule *schedule,
+bool remat_lower(const remat_problem *problem, const remat_actions *schedule,
                  remat_buffers *buffers, remat_bindings *bindings);
 
 /* Assigns offsets; *arena_bytes is the end of the highest buffer, at least the largest sum of

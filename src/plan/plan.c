@@ -4,152 +4,29 @@
 
 #include <string.h>
 
-#include "plan/strategy/strategy.h"
+#include "plan/choose.h"
 
-/* A strategy's schedule, judged and packed. */
-typedef struct candidate {
-    remat_strategy strategy;
-    bool made;
-    remat_schedule schedule;
-    remat_buffers buffers;
-    remat_bindings bindings;
-    remat_ranges ranges;
-    remat_simulation simulation;
-    size_t arena_bytes;
-} candidate;
-
-static void candidate_release(const remat_allocator *allocator, candidate *c)
+remat_status remat_plan_report_failure(remat_tape *tape, const remat_choice *c, remat_status status)
 {
-    remat_vector_release(allocator, &c->schedule);
-    remat_vector_release(allocator, &c->buffers);
-    remat_vector_release(allocator, &c->bindings);
-    remat_vector_release(allocator, &c->ranges);
-    c->made = false;
-}
-
-static remat_status internal_fault(remat_tape *tape, const candidate *c, const char *what)
-{
-    return remat_tape_complain(tape, REMAT_INTERNAL,
-                               "planning with %s: %s (action %zu): please report this as a bug",
-                               remat_strategy_name(c->strategy), what, c->simulation.at);
-}
-
-static remat_status candidate_make(remat_tape *tape, const remat_problem *problem,
-                                   remat_strategy strategy, candidate *c)
-{
-    const remat_allocator *allocator = &problem->allocator;
-    remat_runs runs = {0};
-    *c = (candidate){.strategy = strategy};
-    bool done = remat_strategy_find(strategy)->order(problem, &runs, &c->ranges) &&
-                remat_schedule_complete(problem, &runs, &c->schedule) &&
-                remat_schedule_simulate(problem, &c->schedule, &c->simulation);
-    remat_vector_release(allocator, &runs);
-    if (done && c->simulation.fault)
-        return internal_fault(tape, c, c->simulation.fault);
-    bool checked = true;
-    done = done && remat_lower(problem, &c->schedule, &c->buffers, &c->bindings) &&
-           remat_layout(allocator, &c->buffers, c->simulation.peak_bytes, &c->arena_bytes);
-    if (done && !remat_layout_check(allocator, &c->buffers, c->arena_bytes, &checked) && checked)
-        return internal_fault(tape, c, "buffers overlap");
-    if (!done || !checked)
-        return remat_tape_complain(tape, REMAT_OUT_OF_MEMORY, "out of memory while planning");
-    c->made = true;
-    return REMAT_OK;
-}
-
-/* ---- Choice ----------------------------------------------------------------------------------*/
-
-/* The best so far, the smallest arena seen, and keep-all as the measure of both. */
-typedef struct choice {
-    remat_tape *tape;
-    const remat_problem *problem;
-    size_t budget_bytes;
-    candidate best;
-    size_t smallest_bytes, keep_all_bytes;
-} choice;
-
-static bool is_better(const choice *c, const candidate *other)
-{
-    if (c->budget_bytes > 0 && other->arena_bytes > c->budget_bytes)
-        return false;
-    if (!c->best.made)
-        return true;
-    if (other->simulation.replay_cost != c->best.simulation.replay_cost)
-        return other->simulation.replay_cost < c->best.simulation.replay_cost;
-    if (other->simulation.replays != c->best.simulation.replays)
-        return other->simulation.replays < c->best.simulation.replays;
-    return other->arena_bytes < c->best.arena_bytes;
-}
-
-static void swap_candidates(candidate *a, candidate *b)
-{
-    candidate t = *a;
-    *a = *b;
-    *b = t;
-}
-
-static remat_status consider(choice *c, remat_strategy strategy)
-{
-    candidate made;
-    const remat_strategy_row *row = remat_strategy_find(strategy);
-    if (row->applies && !row->applies(c->problem))
-        return REMAT_OK;
-    remat_status status = candidate_make(c->tape, c->problem, strategy, &made);
-    if (status == REMAT_OK) {
-        if (made.arena_bytes < c->smallest_bytes)
-            c->smallest_bytes = made.arena_bytes;
-        if (strategy == REMAT_STRATEGY_KEEP_ALL)
-            c->keep_all_bytes = made.arena_bytes;
-        if (is_better(c, &made))
-            swap_candidates(&c->best, &made);
+    switch (status) {
+    case REMAT_INFEASIBLE_BUDGET:
+        return remat_tape_complain(
+            tape, status,
+            "the smallest arena found needs %.1f MB (%zu bytes); the budget is %.1f MB (%zu "
+            "bytes)",
+            (double)c->smallest_bytes / 1e6, c->smallest_bytes, (double)c->budget_bytes / 1e6,
+            c->budget_bytes);
+    case REMAT_INTERNAL:
+        return remat_tape_complain(tape, status, "planning: %s: please report this as a bug",
+                                   c->fault);
+    default:
+        return remat_tape_complain(tape, status, "out of memory while planning");
     }
-    candidate_release(&c->problem->allocator, &made);
-    return status;
-}
-
-/* A replaying strategy that was asked for replaces keep-all if it saves memory. */
-static remat_status consider_instead(choice *c, remat_strategy strategy)
-{
-    candidate made;
-    const remat_strategy_row *row = remat_strategy_find(strategy);
-    if (strategy == REMAT_STRATEGY_KEEP_ALL || (row->applies && !row->applies(c->problem)))
-        return REMAT_OK;
-    remat_status status = candidate_make(c->tape, c->problem, strategy, &made);
-    if (status == REMAT_OK && made.arena_bytes < c->smallest_bytes) {
-        c->smallest_bytes = made.arena_bytes;
-        swap_candidates(&c->best, &made);
-    }
-    candidate_release(&c->problem->allocator, &made);
-    return status;
-}
-
-static remat_status choose(choice *c, remat_strategy strategy)
-{
-    size_t budget = c->budget_bytes;
-    bool any = strategy == REMAT_STRATEGY_AUTO && budget > 0;
-    if (!any)
-        c->budget_bytes = 0; /* compared below, once the strategy that was asked for is made */
-    remat_status status = consider(c, REMAT_STRATEGY_KEEP_ALL);
-    for (int s = REMAT_STRATEGY_KEEP_ALL + 1; any && s < REMAT_STRATEGY_COUNT; s++)
-        if (status == REMAT_OK && !(c->best.made && c->best.simulation.replays == 0))
-            status = consider(c, (remat_strategy)s);
-    if (status == REMAT_OK && !any)
-        status = consider_instead(c, strategy == REMAT_STRATEGY_AUTO ? REMAT_STRATEGY_SEGMENTS
-                                                                     : strategy);
-    c->budget_bytes = budget;
-    if (status != REMAT_OK)
-        return status;
-    if (c->best.made && (budget == 0 || c->best.arena_bytes <= budget))
-        return REMAT_OK;
-    return remat_tape_complain(
-        c->tape, REMAT_INFEASIBLE_BUDGET,
-        "the smallest arena found needs %.1f MB (%zu bytes); the budget is %.1f MB (%zu bytes)",
-        (double)c->smallest_bytes / 1e6, c->smallest_bytes, (double)budget / 1e6, budget);
 }
 
 /* ---- Assembly --------------------------------------------------------------------------------*/
 
-static bool summarize(remat_plan *plan, const choice *c, uint64_t fingerprint)
+static bool summarize(remat_plan *plan, const remat_choice *c)
 {
     const remat_problem *problem = &plan->derivation.problem;
     const remat_simulation *s = &c->best.simulation;
@@ -159,7 +36,7 @@ static bool summarize(remat_plan *plan, const choice *c, uint64_t fingerprint)
     remat_plan_summary *summary = &plan->summary;
     *summary = (remat_plan_summary){
         .strategy = c->best.strategy,
-        .fingerprint = fingerprint,
+        .fingerprint = plan->summary.fingerprint,
         .arena_bytes = c->best.arena_bytes,
         .live_bytes = s->peak_bytes,
         .keep_all_bytes = c->keep_all_bytes,
@@ -221,31 +98,22 @@ static void plan_release(remat_plan *plan)
     remat_memory_release(&allocator, plan, 1, sizeof *plan);
 }
 
-static remat_status build(remat_plan *plan, remat_tape *tape, uint32_t loss,
-                          const remat_exec_options *options)
+remat_status remat_plan_finish(remat_plan *plan, remat_tape *tape, remat_choice *choice,
+                               remat_status status)
 {
-    const remat_allocator *allocator = &plan->allocator;
-    remat_status status = remat_derive(tape, loss, options, allocator, &plan->derivation);
-    if (status != REMAT_OK)
-        return status;
-    if (!remat_problem_invariant(&plan->derivation.problem))
-        return remat_tape_complain(tape, REMAT_INTERNAL, "the derived problem is inconsistent");
-    choice c = {.tape = tape,
-                .problem = &plan->derivation.problem,
-                .budget_bytes = options->budget_bytes,
-                .smallest_bytes = SIZE_MAX};
-    status = choose(&c, options->strategy);
-    if (status == REMAT_OK) {
-        plan->schedule = c.best.schedule;
-        plan->buffers = c.best.buffers;
-        plan->bindings = c.best.bindings;
-        plan->ranges = c.best.ranges;
-        if (!summarize(plan, &c, remat_tape_fingerprint(tape)) || !copy_labels(plan, tape))
-            return remat_tape_complain(tape, REMAT_OUT_OF_MEMORY, "out of memory while planning");
-        return REMAT_OK;
+    if (status != REMAT_OK) {
+        remat_candidate_release(&plan->allocator, &choice->best);
+        return remat_plan_report_failure(tape, choice, status);
     }
-    candidate_release(allocator, &c.best);
-    return status;
+    plan->budget_bytes = choice->budget_bytes;
+    plan->schedule = choice->best.schedule;
+    plan->buffers = choice->best.buffers;
+    plan->bindings = choice->best.bindings;
+    plan->ranges = choice->best.ranges;
+    if (!summarize(plan, choice) || !remat_choice_certify(choice, &plan->cost) ||
+        !copy_labels(plan, tape))
+        return remat_plan_report_failure(tape, choice, REMAT_OUT_OF_MEMORY);
+    return REMAT_OK;
 }
 
 /* ---- Checks of the request -------------------------------------------------------------------*/
@@ -285,9 +153,13 @@ static remat_status check_loss(remat_tape *tape, remat_var loss, const remat_exe
     return REMAT_OK;
 }
 
-static remat_status check_request(remat_tape *tape, remat_var loss,
-                                  const remat_exec_options *options, uint32_t *index)
+remat_status remat_plan_check_request(remat_tape *tape, remat_var loss,
+                                      const remat_exec_options **given, uint32_t *index)
 {
+    static const remat_exec_options defaults = REMAT_EXEC_OPTIONS_INIT;
+    if (!*given)
+        *given = &defaults;
+    const remat_exec_options *options = *given;
     if (tape->status != REMAT_OK)
         return tape->status;
     if (tape->open_segment != 0)
@@ -296,6 +168,10 @@ static remat_status check_request(remat_tape *tape, remat_var loss,
     if ((int)options->strategy < 0 || options->strategy >= REMAT_STRATEGY_COUNT)
         return remat_tape_complain(tape, REMAT_INVALID_ARGUMENT, "options.strategy %d is unknown",
                                    (int)options->strategy);
+    if ((int)options->effort < 0 || options->effort > REMAT_EFFORT_THOROUGH ||
+        !(options->time_limit_seconds >= 0.0))
+        return remat_tape_complain(tape, REMAT_INVALID_ARGUMENT,
+                                   "options.effort is unknown, or the time limit is negative");
     if (options->forward_only && options->retain)
         return remat_tape_complain(tape, REMAT_INVALID_ARGUMENT,
                                    "options.retain makes no sense with forward_only: there is no "
@@ -306,28 +182,50 @@ static remat_status check_request(remat_tape *tape, remat_var loss,
     return check_loss(tape, loss, options, index);
 }
 
-remat_status remat_plan_create(remat_tape *tape, remat_var loss, const remat_exec_options *options,
-                               remat_plan **plan)
+remat_status remat_plan_begin(remat_tape *tape, remat_var loss, const remat_exec_options **options,
+                              remat_plan **plan)
 {
-    const remat_exec_options defaults = REMAT_EXEC_OPTIONS_INIT;
     uint32_t index = REMAT_NONE;
-    if (!tape || !plan)
-        return REMAT_INVALID_ARGUMENT;
-    if (!options)
-        options = &defaults;
-    remat_status status = check_request(tape, loss, options, &index);
+    remat_status status = remat_plan_check_request(tape, loss, options, &index);
     if (status != REMAT_OK)
         return status;
-    const remat_allocator *allocator = options->allocator ? options->allocator : &tape->allocator;
+    const remat_exec_options *o = *options;
+    const remat_allocator *allocator = o->allocator ? o->allocator : &tape->allocator;
     remat_plan *made = remat_memory_allocate(allocator, 1, sizeof *made);
     if (!made)
         return remat_tape_complain(tape, REMAT_OUT_OF_MEMORY, "out of memory while planning");
     made->allocator = *allocator;
     atomic_init(&made->references, 1);
-    made->forward_only = options->forward_only;
-    made->retain = options->retain;
-    made->overwrite_gradients = options->overwrite_gradients;
-    status = build(made, tape, index, options);
+    made->forward_only = o->forward_only;
+    made->retain = o->retain;
+    made->overwrite_gradients = o->overwrite_gradients;
+    made->summary.fingerprint = remat_tape_fingerprint(tape);
+    status = remat_derive(tape, index, o, allocator, &made->derivation);
+    if (status == REMAT_OK && !remat_problem_invariant(&made->derivation.problem))
+        status = remat_tape_complain(tape, REMAT_INTERNAL, "the derived problem is inconsistent");
+    if (status != REMAT_OK) {
+        plan_release(made);
+        return status;
+    }
+    *plan = made;
+    return REMAT_OK;
+}
+
+remat_status remat_plan_create(remat_tape *tape, remat_var loss, const remat_exec_options *options,
+                               remat_plan **plan)
+{
+    remat_plan *made = NULL;
+    if (!tape || !plan)
+        return REMAT_INVALID_ARGUMENT;
+    remat_status status = remat_plan_begin(tape, loss, &options, &made);
+    if (status != REMAT_OK)
+        return status;
+    remat_choice choice = {.problem = &made->derivation.problem,
+                           .strategy = options->strategy,
+                           .effort = options->effort,
+                           .time_limit_seconds = options->time_limit_seconds,
+                           .budget_bytes = options->budget_bytes};
+    status = remat_plan_finish(made, tape, &choice, remat_choose(&choice));
     if (status != REMAT_OK) {
         plan_release(made);
         return status;
@@ -350,4 +248,9 @@ void remat_plan_destroy(remat_plan *plan)
 void remat_plan_summarize(const remat_plan *plan, remat_plan_summary *summary)
 {
     *summary = plan ? plan->summary : (remat_plan_summary){0};
+}
+
+void remat_plan_get_cost(const remat_plan *plan, remat_plan_cost *cost)
+{
+    *cost = plan ? plan->cost : (remat_plan_cost){0};
 }

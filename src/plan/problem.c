@@ -1,5 +1,7 @@
-/* problem.c - life and invariant of a planning problem. */
+/* problem.c - life, invariant and fingerprint of a planning problem. */
 #include "plan/problem.h"
+
+#include "base/hash.h"
 
 void remat_problem_release(remat_problem *problem)
 {
@@ -12,6 +14,7 @@ void remat_problem_release(remat_problem *problem)
     remat_vector_release(&allocator, &problem->reuses);
     remat_vector_release(&allocator, &problem->values);
     remat_vector_release(&allocator, &problem->segments);
+    remat_vector_release(&allocator, &problem->made);
 }
 
 uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment_range *segments,
@@ -59,20 +62,53 @@ static bool ids_are_valid(const remat_problem *p)
     return true;
 }
 
-static bool segments_nest(const remat_problem *p)
+bool remat_ranges_nest(const remat_ranges *ranges)
 {
-    for (size_t i = 1; i < p->segments.count; i++) {
-        const remat_segment_range *s = &p->segments.data[i];
+    for (size_t i = 1; i < ranges->count; i++) {
+        const remat_segment_range *s = &ranges->data[i];
         if (s->parent >= i || s->first > s->end || s->first < s[-1].first)
             return false;
-        const remat_segment_range *parent = &p->segments.data[s->parent];
+        const remat_segment_range *parent = &ranges->data[s->parent];
         if (s->first < parent->first || s->end > parent->end)
             return false;
     }
-    return p->segments.count > 0;
+    return ranges->count > 0;
 }
 
 bool remat_problem_invariant(const remat_problem *problem)
 {
-    return lists_are_in_bounds(problem) && ids_are_valid(problem) && segments_nest(problem);
+    return lists_are_in_bounds(problem) && ids_are_valid(problem) &&
+           remat_ranges_nest(&problem->segments);
+}
+
+static uint64_t hash_task(const remat_problem *p, uint64_t hash, uint32_t t)
+{
+    const remat_task *task = &p->tasks.data[t];
+    hash = remat_hash_word(hash, (uint64_t)task->statement << 32 | task->subject);
+    hash = remat_hash_word(hash, (uint64_t)task->kind << 1 | task->replayable);
+    for (uint32_t i = 0; i < remat_task_n_reads(p, t); i++)
+        hash = remat_hash_word(hash, remat_task_reads(p, t)[i]);
+    for (uint32_t i = 0; i < remat_task_n_writes(p, t); i++) {
+        remat_write write = remat_task_writes(p, t)[i];
+        hash = remat_hash_word(hash, (uint64_t)write.value << 1 | write.accumulate);
+    }
+    for (uint32_t i = 0; i < remat_task_n_reuses(p, t); i++) {
+        remat_reuse reuse = remat_task_reuses(p, t)[i];
+        hash = remat_hash_word(hash, (uint64_t)reuse.from << 32 | reuse.to);
+    }
+    return hash;
+}
+
+uint64_t remat_problem_fingerprint(const remat_problem *problem)
+{
+    uint64_t hash = remat_hash_word(problem->retain, problem->n_forward);
+    for (uint32_t t = 0; t < problem->n_tasks; t++)
+        hash = hash_task(problem, hash, t);
+    for (size_t v = 0; v < problem->values.count; v++) {
+        const remat_problem_value *value = &problem->values.data[v];
+        hash = remat_hash_word(hash, (uint64_t)value->raw_bytes);
+        hash = remat_hash_word(hash, (uint64_t)value->class << 16 | (uint64_t)value->policy << 8 |
+                                         value->pinned);
+    }
+    return hash;
 }

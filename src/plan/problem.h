@@ -8,7 +8,7 @@
 #ifndef REMAT_PLAN_PROBLEM_H
 #define REMAT_PLAN_PROBLEM_H
 
-#include <remat/remat.h>
+#include <remat/plan.h>
 
 #include "base/vector.h"
 
@@ -62,7 +62,7 @@ typedef struct remat_segment_range {
 
 typedef REMAT_VECTOR(remat_segment_range) remat_ranges;
 
-typedef struct remat_problem {
+struct remat_problem {
     remat_allocator allocator;
     bool retain; /* what is live between forward and backward pass stays to the end */
     uint32_t n_forward, n_tasks;
@@ -73,7 +73,12 @@ typedef struct remat_problem {
     REMAT_VECTOR(remat_reuse) reuses;
     REMAT_VECTOR(remat_problem_value) values;
     remat_ranges segments; /* parents before children, in order of `first` */
-} remat_problem;
+    /* Of problems built by hand (plan.h) only. */
+    REMAT_VECTOR(unsigned char) made; /* per value: a task has written it */
+    size_t total_bytes;
+    double total_cost;
+    char message[256];
+};
 
 static inline uint32_t remat_task_n_reads(const remat_problem *p, uint32_t t)
 {
@@ -110,6 +115,13 @@ uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment
                                size_t n_segments, uint32_t statement);
 
 void remat_problem_release(remat_problem *problem);
+
+/* Segment 0 comes first, parents before children and around them, in order of `first`. */
+bool remat_ranges_nest(const remat_ranges *ranges);
+
+/* 64-bit hash of what decides whether a schedule is one for this problem: tasks, what they read and
+ * write, values, marks. Costs and workspace have no part in it. */
+uint64_t remat_problem_fingerprint(const remat_problem *problem);
 
 /* True if the arrays are consistent: list bounds, ids, order of production, segment nesting. */
 bool remat_problem_invariant(const remat_problem *problem);

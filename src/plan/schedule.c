@@ -6,7 +6,7 @@
 typedef struct completion {
     const remat_problem *problem;
     const remat_runs *runs;
-    remat_schedule *schedule;
+    remat_actions *schedule;
     unsigned char *first;  /* per run: the first one of its task */
     unsigned char *needed; /* per value: a later run reads it before it is made again */
     unsigned char *stays;  /* per value: pinned, or retained */
@@ -79,7 +79,7 @@ static void find_first_runs(completion *c, unsigned char *seen)
     }
 }
 
-static void reverse(remat_schedule *schedule)
+static void reverse(remat_actions *schedule)
 {
     for (size_t i = 0, j = schedule->count; i + 1 < j; i++) {
         remat_action action = schedule->data[i];
@@ -105,7 +105,7 @@ static bool complete(completion *c)
 }
 
 bool remat_schedule_complete(const remat_problem *problem, const remat_runs *runs,
-                             remat_schedule *schedule)
+                             remat_actions *schedule)
 {
     const remat_allocator *allocator = &problem->allocator;
     size_t n_values = problem->values.count;
@@ -126,7 +126,7 @@ bool remat_schedule_complete(const remat_problem *problem, const remat_runs *run
     return done;
 }
 
-remat_reuse remat_schedule_reuse(const remat_problem *problem, const remat_schedule *schedule,
+remat_reuse remat_schedule_reuse(const remat_problem *problem, const remat_actions *schedule,
                                  size_t at)
 {
     uint32_t task = remat_action_id(schedule->data[at]);

@@ -12,7 +12,7 @@ typedef REMAT_VECTOR(uint32_t) remat_runs; /* tasks */
 
 /* Even: RUN of task action / 2. Odd: DROP of value action / 2. */
 typedef uint32_t remat_action;
-typedef REMAT_VECTOR(remat_action) remat_schedule;
+typedef REMAT_VECTOR(remat_action) remat_actions;
 
 static inline bool remat_action_is_drop(remat_action action)
 {
@@ -25,12 +25,12 @@ static inline uint32_t remat_action_id(remat_action action)
 
 /* Turns an order of runs into a schedule. False: out of memory. */
 bool remat_schedule_complete(const remat_problem *problem, const remat_runs *runs,
-                             remat_schedule *schedule);
+                             remat_actions *schedule);
 
 /* The hand-over of memory at the RUN at schedule position `at`: the first reuse of the task whose
  * `from` is dropped by the DROPs that follow directly. {REMAT_NONE, REMAT_NONE} if there is none.
  */
-remat_reuse remat_schedule_reuse(const remat_problem *problem, const remat_schedule *schedule,
+remat_reuse remat_schedule_reuse(const remat_problem *problem, const remat_actions *schedule,
                                  size_t at);
 
 /* What the simulator finds out about a schedule. */
@@ -52,11 +52,11 @@ typedef struct remat_breakdown {
 } remat_breakdown;
 
 /* The schedule is valid. False: out of memory. */
-bool remat_schedule_breakdown(const remat_problem *problem, const remat_schedule *schedule,
+bool remat_schedule_breakdown(const remat_problem *problem, const remat_actions *schedule,
                               size_t at, remat_breakdown *breakdown);
 
 /* The judge of order, liveness, peak and cost for every strategy. False: out of memory. */
-bool remat_schedule_simulate(const remat_problem *problem, const remat_schedule *schedule,
+bool remat_schedule_simulate(const remat_problem *problem, const remat_actions *schedule,
                              remat_simulation *simulation);
 
 #endif

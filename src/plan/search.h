@@ -4,18 +4,11 @@
 
 #include "plan/schedule.h"
 
-/* How much work a search may do. Counted in steps of the search, never in time. */
-typedef enum remat_effort {
-    REMAT_EFFORT_DEFAULT, /* some tenths of a second */
-    REMAT_EFFORT_FAST,    /* near-linear in the problem */
-    REMAT_EFFORT_THOROUGH /* some ten times DEFAULT */
-} remat_effort;
-
 /* Searches the order of runs whose schedule has a peak of at most budget_bytes and the least cost
  * of replays: greedy construction under many weightings, then local search on the sequence of
- * runs. Equal calls give equal runs. A time limit > 0 ends the search early, at the best order so
- * far, and makes the result depend on the machine. Appends to `runs` if *feasible; that no order
- * was found does not prove that there is none. False: out of memory. */
+ * runs. A time limit > 0 ends the search early, at the best order so far, and makes the result
+ * depend on the machine. Appends to `runs` if *feasible; that no order was found does not prove
+ * that there is none. False: out of memory. */
 bool remat_order_greedy(const remat_problem *problem, size_t budget_bytes, remat_effort effort,
                         double time_limit_seconds, remat_runs *runs, bool *feasible);
 

@@ -1,14 +1,21 @@
 /* simulate.c - the judge of every schedule: order, liveness, exact peak, cost, replays. */
 #include "plan/schedule.h"
 
+enum {
+    RESIDENT = 1,
+    HANDED_OVER, /* its memory is another value's now; its drop follows */
+    HELD         /* a repeated backward pass reads it: it must not be dropped */
+};
+
 typedef struct simulator {
     const remat_problem *problem;
-    const remat_schedule *schedule;
+    const remat_actions *schedule;
     remat_simulation *result;
-    unsigned char *resident; /* per value */
+    unsigned char *resident; /* per value: RESIDENT, HANDED_OVER, HELD; 0: not */
     unsigned char *ran;      /* per task */
     size_t live_bytes;
     uint32_t next_forward, next_backward; /* tasks whose first run comes next */
+    bool holds;                           /* what is resident now has to stay */
 } simulator;
 
 static void fault(simulator *s, size_t at, const char *what)
@@ -30,6 +37,8 @@ static void check_order(simulator *s, size_t at, uint32_t task)
     } else if (!s->ran[task]) {
         if (task != s->next_forward++)
             fault(s, at, "a forward task runs out of order");
+        if (s->next_backward != s->problem->n_forward)
+            fault(s, at, "a forward task runs for the first time in the backward pass");
     } else if (!s->problem->tasks.data[task].replayable) {
         fault(s, at, "a task that must not be replayed runs again");
     }
@@ -65,9 +74,9 @@ static void run(simulator *s, size_t at, uint32_t task)
             fault(s, at, "a task adds to a value that is not resident");
         if (s->resident[write.value])
             continue;
-        s->resident[write.value] = 1;
-        if (write.value == reuse.to)
-            s->resident[reuse.from] = 2; /* its memory is the result's now */
+        s->resident[write.value] = RESIDENT;
+        if (write.value == reuse.to && s->resident[reuse.from] == RESIDENT)
+            s->resident[reuse.from] = HANDED_OVER;
         else
             s->live_bytes += p->values.data[write.value].bytes;
     }
@@ -82,6 +91,15 @@ static void run(simulator *s, size_t at, uint32_t task)
     count_run(s, task);
 }
 
+/* With retain, the backward pass begins again with what is there when the first one begins. */
+static void hold(simulator *s)
+{
+    s->holds = true;
+    for (size_t v = 0; v < s->problem->values.count; v++)
+        if (s->resident[v])
+            s->resident[v] = HELD;
+}
+
 static void drop(simulator *s, size_t at, uint32_t value)
 {
     if (value >= s->problem->values.count || !s->resident[value]) {
@@ -90,12 +108,14 @@ static void drop(simulator *s, size_t at, uint32_t value)
     }
     if (s->problem->values.data[value].pinned)
         fault(s, at, "a value is dropped that has to stay");
-    if (s->resident[value] == 1)
+    if (s->resident[value] == HELD)
+        fault(s, at, "a value is dropped that a repeated backward pass reads");
+    if (s->resident[value] == RESIDENT)
         s->live_bytes -= s->problem->values.data[value].bytes;
     s->resident[value] = 0;
 }
 
-bool remat_schedule_simulate(const remat_problem *problem, const remat_schedule *schedule,
+bool remat_schedule_simulate(const remat_problem *problem, const remat_actions *schedule,
                              remat_simulation *simulation)
 {
     const remat_allocator *allocator = &problem->allocator;
@@ -111,6 +131,8 @@ bool remat_schedule_simulate(const remat_problem *problem, const remat_schedule 
             drop(&s, i, id);
             continue;
         }
+        if (problem->retain && s.next_forward == problem->n_forward && !s.holds)
+            hold(&s);
         check_order(&s, i, id);
         if (!simulation->fault)
             run(&s, i, id);

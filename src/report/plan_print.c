@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/plan.h"
+#include "report/labels.h"
+#include "report/text.h"
 
 /* One segment's share of the plan. */
 typedef struct row {
@@ -11,26 +12,11 @@ typedef struct row {
 
 typedef struct table {
     const remat_plan *plan;
-    const remat_segment_range *segments;
-    size_t n_segments;
-    bool own_segments; /* the strategy's, not the user's */
+    remat_report_segments segments;
+    remat_fates fates;
     row *rows;
-    uint32_t *segment_of;  /* per forward task */
-    unsigned char *held;   /* per value: in memory between forward and backward pass */
-    unsigned char *again;  /* per value: made again */
-    unsigned char *wanted; /* per value: read by the backward pass itself */
+    uint32_t *segment_of; /* per forward task */
 } table;
-
-static const char *bytes_text(size_t bytes, char text[24])
-{
-    const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    double amount = (double)bytes;
-    int unit = 0;
-    for (; amount >= 1000.0 && unit < 4; unit++)
-        amount /= 1000.0;
-    snprintf(text, 24, unit == 0 ? "%.0f %s" : "%.2f %s", amount, units[unit]);
-    return text;
-}
 
 /* ---- Figures ---------------------------------------------------------------------------------*/
 
@@ -39,52 +25,29 @@ static void find_segments(table *t)
     const remat_problem *p = &t->plan->derivation.problem;
     remat_segment_cursor cursor = {0, 0};
     for (uint32_t i = 0; i < p->n_forward; i++) {
-        t->segment_of[i] =
-            remat_segment_advance(&cursor, t->segments, t->n_segments, p->tasks.data[i].statement);
+        t->segment_of[i] = remat_segment_advance(&cursor, t->segments.data, t->segments.count,
+                                                 p->tasks.data[i].statement);
         t->rows[t->segment_of[i]].statements++;
     }
 }
 
-static void follow_schedule(table *t, unsigned char *ran)
-{
-    const remat_problem *p = &t->plan->derivation.problem;
-    const remat_schedule *schedule = &t->plan->schedule;
-    bool in_forward = true;
-    for (size_t i = 0; i < schedule->count; i++) {
-        uint32_t id = remat_action_id(schedule->data[i]);
-        bool is_drop = remat_action_is_drop(schedule->data[i]);
-        in_forward = in_forward && (is_drop || (id < p->n_forward && !ran[id]));
-        if (is_drop && in_forward)
-            t->held[id] = 0;
-        if (is_drop || id >= p->n_forward)
-            continue;
-        for (uint32_t k = 0; k < remat_task_n_writes(p, id); k++) {
-            uint32_t value = remat_task_writes(p, id)[k].value;
-            t->held[value] |= in_forward;
-            t->again[value] |= ran[id];
-        }
-        t->rows[t->segment_of[id]].replays += ran[id];
-        ran[id] = 1;
-    }
-}
-
 /* What is dropped but only needed to make other values again costs nobody memory. */
-static void sum_bytes(table *t)
+static void sum_figures(table *t)
 {
     const remat_problem *p = &t->plan->derivation.problem;
-    for (uint32_t i = p->n_forward; i < p->n_tasks; i++)
-        for (uint32_t k = 0; k < remat_task_n_reads(p, i); k++)
-            t->wanted[remat_task_reads(p, i)[k]] = 1;
-    for (uint32_t i = 0; i < p->n_forward; i++)
+    for (uint32_t i = 0; i < p->n_forward; i++) {
+        row *r = &t->rows[t->segment_of[i]];
+        r->replays += t->fates.replays[i];
         for (uint32_t k = 0; k < remat_task_n_writes(p, i); k++) {
             uint32_t value = remat_task_writes(p, i)[k].value;
-            row *r = &t->rows[t->segment_of[i]];
+            unsigned char fate = t->fates.of_value[value];
             size_t bytes = p->values.data[value].raw_bytes;
-            if (t->again[value] && t->wanted[value])
+            if ((fate & REMAT_FATE_AGAIN) && (fate & REMAT_FATE_WANTED))
                 r->dropped_bytes += bytes;
-            else if (t->held[value] && !t->again[value])
+            else if ((fate & REMAT_FATE_KEPT) && !(fate & REMAT_FATE_AGAIN))
                 r->kept_bytes += bytes;
         }
+    }
 }
 
 /* ---- Text ------------------------------------------------------------------------------------*/
@@ -92,7 +55,7 @@ static void sum_bytes(table *t)
 static void print_part(FILE *out, const char *what, size_t bytes)
 {
     char text[24];
-    fprintf(out, "  %-36s %12s\n", what, bytes_text(bytes, text));
+    fprintf(out, "  %-36s %12s\n", what, remat_bytes_text(bytes, text));
 }
 
 static void print_head(const remat_plan *plan, FILE *out)
@@ -103,12 +66,15 @@ static void print_head(const remat_plan *plan, FILE *out)
         s->keep_all_bytes ? 100.0 * (double)s->arena_bytes / (double)s->keep_all_bytes : 100.0;
     double extra = s->step_cost > 0.0 ? 100.0 * s->replay_cost / s->step_cost : 0.0;
     fprintf(out, "plan %s: arena %s (%zu bytes), %.1f %% of keep-all's %s\n",
-            remat_strategy_name(s->strategy), bytes_text(s->arena_bytes, arena), s->arena_bytes,
-            share, bytes_text(s->keep_all_bytes, keep_all));
+            remat_strategy_name(s->strategy), remat_bytes_text(s->arena_bytes, arena),
+            s->arena_bytes, share, remat_bytes_text(s->keep_all_bytes, keep_all));
     fprintf(out,
             "one step: %zu forward runs, %zu replays, %zu backward runs; "
             "predicted extra cost %.1f %%\n",
             s->forward_runs, s->replays, s->backward_runs, extra);
+    if (s->replays > 0)
+        fprintf(out, "a step takes at most %.1f %% more than the best possible with these bytes\n",
+                100.0 * plan->cost.gap);
     if (plan->n_statements > 0)
         fprintf(out, "peak at statement %zu (%s), in the %s pass:\n", s->peak_statement,
                 plan->op_names[s->peak_statement], s->peak_in_backward ? "backward" : "forward");
@@ -122,15 +88,14 @@ static void print_head(const remat_plan *plan, FILE *out)
 
 static const char *segment_name(const table *t, size_t segment)
 {
-    uint32_t name = t->own_segments ? REMAT_NONE : t->plan->segment_names.data[segment];
-    return name == REMAT_NONE ? "" : t->plan->text.data + name;
+    return remat_report_segment_name(t->plan, &t->segments, segment);
 }
 
 static bool is_alike(const table *t, size_t a, size_t b)
 {
     return memcmp(&t->rows[a], &t->rows[b], sizeof(row)) == 0 &&
            strcmp(segment_name(t, a), segment_name(t, b)) == 0 &&
-           t->segments[a].parent == t->segments[b].parent;
+           t->segments.data[a].parent == t->segments.data[b].parent;
 }
 
 static void print_row(const table *t, FILE *out, size_t first, size_t last)
@@ -138,24 +103,25 @@ static void print_row(const table *t, FILE *out, size_t first, size_t last)
     char label[64], kept[24], dropped[24];
     const char *name = segment_name(t, first);
     if (first == 0)
-        snprintf(label, sizeof label, "%s", t->n_segments > 1 ? "outside of segments" : "all");
+        snprintf(label, sizeof label, "%s", t->segments.count > 1 ? "outside of segments" : "all");
     else if (first == last)
         snprintf(label, sizeof label, "%zu %s", first, name);
     else
         snprintf(label, sizeof label, "each of %zu - %zu %s", first, last, name);
     const row *r = &t->rows[first];
     fprintf(out, "%-28.28s %10zu %12s %12s %9zu\n", label, r->statements,
-            bytes_text(r->kept_bytes, kept), bytes_text(r->dropped_bytes, dropped), r->replays);
+            remat_bytes_text(r->kept_bytes, kept), remat_bytes_text(r->dropped_bytes, dropped),
+            r->replays);
 }
 
 /* Equal neighbours share a line: a thousand equal layers are one row. */
 static void print_rows(const table *t, FILE *out)
 {
-    fprintf(out, "%-28s %10s %12s %12s %9s\n", t->own_segments ? "segment (planned)" : "segment",
+    fprintf(out, "%-28s %10s %12s %12s %9s\n", t->segments.own ? "segment (planned)" : "segment",
             "statements", "kept", "dropped", "replays");
-    for (size_t first = 0; first < t->n_segments;) {
+    for (size_t first = 0; first < t->segments.count;) {
         size_t last = first;
-        while (first > 0 && last + 1 < t->n_segments && is_alike(t, first, last + 1))
+        while (first > 0 && last + 1 < t->segments.count && is_alike(t, first, last + 1))
             last++;
         print_row(t, out, first, last);
         first = last + 1;
@@ -168,32 +134,18 @@ remat_status remat_plan_print(const remat_plan *plan, FILE *out)
         return REMAT_INVALID_ARGUMENT;
     const remat_problem *p = &plan->derivation.problem;
     const remat_allocator *allocator = &plan->allocator;
-    bool own = plan->ranges.count > 0;
-    table t = {.plan = plan,
-               .segments = own ? plan->ranges.data : p->segments.data,
-               .n_segments = own ? plan->ranges.count : p->segments.count,
-               .own_segments = own};
-    t.rows = remat_memory_allocate(allocator, t.n_segments, sizeof *t.rows);
+    table t = {.plan = plan, .segments = remat_plan_segments(plan)};
+    t.rows = remat_memory_allocate(allocator, t.segments.count, sizeof *t.rows);
     t.segment_of = remat_memory_allocate(allocator, p->n_forward, sizeof *t.segment_of);
-    t.held = remat_memory_allocate(allocator, p->values.count, 1);
-    t.again = remat_memory_allocate(allocator, p->values.count, 1);
-    t.wanted = remat_memory_allocate(allocator, p->values.count, 1);
-    unsigned char *ran = remat_memory_allocate(allocator, p->n_tasks, 1);
-    bool done = t.rows && t.segment_of && t.held && t.again && t.wanted && ran;
+    bool done = remat_fates_find(plan, &t.fates) && t.rows && t.segment_of;
     if (done) {
         find_segments(&t);
-        follow_schedule(&t, ran);
-        sum_bytes(&t);
+        sum_figures(&t);
         print_head(plan, out);
         print_rows(&t, out);
     }
-    remat_memory_release(allocator, t.rows, t.n_segments, sizeof *t.rows);
+    remat_fates_release(plan, &t.fates);
+    remat_memory_release(allocator, t.rows, t.segments.count, sizeof *t.rows);
     remat_memory_release(allocator, t.segment_of, p->n_forward, sizeof *t.segment_of);
-    remat_memory_release(allocator, t.held, p->values.count, 1);
-    remat_memory_release(allocator, t.again, p->values.count, 1);
-    remat_memory_release(allocator, t.wanted, p->values.count, 1);
-    remat_memory_release(allocator, ran, p->n_tasks, 1);
-    if (!done)
-        return REMAT_OUT_OF_MEMORY;
-    return ferror(out) ? REMAT_INVALID_ARGUMENT : REMAT_OK;
+    return done ? remat_report_status(out) : REMAT_OUT_OF_MEMORY;
 }

@@ -11,9 +11,9 @@ static const struct effort {
     uint64_t build_work, anneal_work, anneal_factor;
     uint32_t least_builds, most_builds;
 } EFFORTS[] = {
-    [REMAT_EFFORT_DEFAULT] = {4000000, 10000000, 1000, 7, 64},
-    [REMAT_EFFORT_FAST] = {1000000, 1000000, 300, 3, 16},
-    [REMAT_EFFORT_THOROUGH] = {40000000, 200000000, 10000, 7, 400},
+    [REMAT_EFFORT_DEFAULT] = {4000000, 30000000, 1000, 7, 64},
+    [REMAT_EFFORT_FAST] = {1000000, 2000000, 300, 3, 16},
+    [REMAT_EFFORT_THOROUGH] = {40000000, 400000000, 10000, 7, 400},
 };
 
 /* Tried in this order, then again with random factors. */
@@ -51,7 +51,8 @@ static bool find_values(remat_greedy *g)
     for (uint32_t v = 0; v < p->values.count; v++) {
         const remat_problem_value *value = &p->values.data[v];
         bytes += (double)value->bytes;
-        g->stays[v] = value->pinned;
+        g->bytes[v] = value->bytes;
+        g->stays[v] = g->needed[v] = value->pinned;
         if (value->pinned)
             g->pinned_bytes += value->bytes;
         else if (value->policy == REMAT_POLICY_RECOMPUTE && g->maker[v] != REMAT_NONE &&
@@ -60,6 +61,25 @@ static bool find_values(remat_greedy *g)
     }
     g->mean_bytes = bytes > 0 ? bytes / (double)p->values.count : 1;
     return true;
+}
+
+static void find_facts(remat_greedy *g)
+{
+    const remat_problem *p = g->problem;
+    for (uint32_t t = 0; t < p->n_tasks; t++) {
+        const remat_task *task = &p->tasks.data[t];
+        remat_greedy_facts *facts = &g->facts[t];
+        *facts = (remat_greedy_facts){.cost = task->cost,
+                                      .workspace_bytes = task->workspace_bytes,
+                                      .first_read = task->reads,
+                                      .end_read = task[1].reads};
+        if (remat_task_n_writes(p, t) != 1)
+            continue;
+        remat_write write = remat_task_writes(p, t)[0];
+        facts->made = write.value;
+        facts->plain = !p->retain && !write.accumulate && remat_task_n_reuses(p, t) == 0 &&
+                       !p->values.data[write.value].pinned;
+    }
 }
 
 static void find_mean_cost(remat_greedy *g)
@@ -80,13 +100,17 @@ bool remat_greedy_create(const remat_problem *problem, size_t budget_bytes, rema
     size_t n_values = problem->values.count;
     *g = (remat_greedy){.problem = problem, .budget = budget_bytes};
     g->maker = remat_memory_allocate(a, n_values, sizeof *g->maker);
+    g->facts = remat_memory_allocate(a, problem->n_tasks, sizeof *g->facts);
+    g->bytes = remat_memory_allocate(a, n_values, sizeof *g->bytes);
     g->needed = remat_memory_allocate(a, n_values, 1);
     g->stays = remat_memory_allocate(a, n_values, 1);
     g->stamp = remat_memory_allocate(a, n_values, sizeof *g->stamp);
     g->task_stamp = remat_memory_allocate(a, problem->n_tasks, sizeof *g->task_stamp);
-    if (!g->maker || !g->needed || !g->stays || !g->stamp || !g->task_stamp)
+    if (!g->maker || !g->facts || !g->bytes || !g->needed || !g->stays || !g->stamp ||
+        !g->task_stamp)
         return false;
     find_makers(g);
+    find_facts(g);
     find_mean_cost(g);
     return find_values(g) && remat_greedy_index_create(problem, g->maker, &g->index);
 }
@@ -96,6 +120,8 @@ void remat_greedy_release(remat_greedy *g)
     const remat_allocator *a = &g->problem->allocator;
     size_t n_values = g->problem->values.count;
     remat_memory_release(a, g->maker, n_values, sizeof *g->maker);
+    remat_memory_release(a, g->facts, g->problem->n_tasks, sizeof *g->facts);
+    remat_memory_release(a, g->bytes, n_values, sizeof *g->bytes);
     remat_memory_release(a, g->needed, n_values, 1);
     remat_memory_release(a, g->stays, n_values, 1);
     remat_memory_release(a, g->stamp, n_values, sizeof *g->stamp);
@@ -241,7 +267,7 @@ static bool judge(search *s, remat_runs *runs, bool *feasible)
     const remat_problem *p = s->g.problem;
     size_t first = runs->count;
     remat_runs order = {0};
-    remat_schedule schedule = {0};
+    remat_actions schedule = {0};
     remat_simulation simulation = {0};
     bool done = remat_greedy_copy(&s->g, &s->best, &order);
     for (size_t i = 0; done && i < order.count; i++)

@@ -39,15 +39,27 @@ typedef struct remat_greedy_index {
     uint32_t *due_at, *due;  /* per task: values with that reach that cannot be made again */
 } remat_greedy_index;
 
+/* What the evaluation reads of a task, close together. Plain: one value made, nothing pinned,
+ * accumulated or taking over memory. */
+typedef struct remat_greedy_facts {
+    double cost;
+    size_t workspace_bytes;
+    uint32_t first_read, end_read; /* in the problem's reads */
+    uint32_t made;
+    bool plain;
+} remat_greedy_facts;
+
 typedef struct remat_greedy {
     const remat_problem *problem;
     size_t budget;
     remat_greedy_index index;
-    uint32_t *maker;       /* per value: the replayable task that makes it, or REMAT_NONE */
-    unsigned char *needed; /* per value; zero between calls */
-    unsigned char *stays;  /* per value: pinned or, within a call, retained */
-    uint32_t *stamp;       /* per value: equal to `now` if marked */
-    uint32_t *task_stamp;  /* per task, likewise */
+    uint32_t *maker;           /* per value: the replayable task that makes it, or REMAT_NONE */
+    remat_greedy_facts *facts; /* per task */
+    size_t *bytes;             /* per value */
+    unsigned char *needed;     /* per value; between calls 1 if pinned, else 0 */
+    unsigned char *stays;      /* per value: pinned or, within a call, retained */
+    uint32_t *stamp;           /* per value: equal to `now` if marked */
+    uint32_t *task_stamp;      /* per task, likewise */
     uint32_t now;
     size_t pinned_bytes;
     double mean_cost;     /* of replayable tasks */

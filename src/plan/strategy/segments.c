@@ -205,13 +205,17 @@ bool remat_order_by_segments(const remat_problem *problem, const remat_segment_r
     return done;
 }
 
-bool remat_strategy_segments(const remat_problem *problem, remat_runs *runs, remat_ranges *ranges)
+bool remat_segments_open(remat_family *family, const remat_search_limits *limits)
 {
-    (void)ranges;
-    return remat_order_by_segments(problem, problem->segments.data, problem->segments.count, runs);
+    (void)limits;
+    family->count = family->problem->segments.count > 1; /* segment 0 is the whole tape */
+    return true;
 }
 
-bool remat_strategy_segments_applies(const remat_problem *problem)
+bool remat_segments_order(const remat_family *family, size_t index, remat_runs *runs,
+                          remat_ranges *ranges)
 {
-    return problem->segments.count > 1;
+    const remat_ranges *segments = &family->problem->segments;
+    (void)index, (void)ranges;
+    return remat_order_by_segments(family->problem, segments->data, segments->count, runs);
 }

@@ -10,7 +10,7 @@ typedef struct trial {
     const remat_problem *problem;
     size_t *weights; /* per forward task: bytes it makes that the backward pass reads */
     size_t total;
-    remat_schedule schedule;
+    remat_actions schedule;
     remat_ranges segments, best;
     size_t best_peak;
     double best_cost;
@@ -99,8 +99,11 @@ static bool search(trial *s)
     return true;
 }
 
-bool remat_strategy_sqrt(const remat_problem *problem, remat_runs *runs, remat_ranges *ranges)
+bool remat_sqrt_order(const remat_family *family, size_t index, remat_runs *runs,
+                      remat_ranges *ranges)
 {
+    (void)index;
+    const remat_problem *problem = family->problem;
     const remat_allocator *allocator = &problem->allocator;
     trial s = {.problem = problem, .best_peak = SIZE_MAX};
     s.weights = remat_memory_allocate(allocator, problem->n_forward, sizeof *s.weights);

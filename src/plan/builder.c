@@ -1,0 +1,237 @@
+/* builder.c - problems built by hand, through plan.h. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/problem.h"
+
+#define MAX_ITEMS (UINT32_MAX / 2 - 1) /* an action is an id and a bit */
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static remat_status
+refuse(remat_problem *problem, remat_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(problem->message, sizeof problem->message, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+static remat_status no_memory(remat_problem *problem)
+{
+    return refuse(problem, REMAT_OUT_OF_MEMORY, "out of memory");
+}
+
+remat_status remat_problem_create(const remat_allocator *allocator, remat_problem **problem)
+{
+    if (!problem || (allocator && !allocator->reallocate))
+        return REMAT_INVALID_ARGUMENT;
+    const remat_allocator a = allocator ? *allocator : remat_allocator_default();
+    remat_problem *made = remat_memory_allocate(&a, 1, sizeof *made);
+    if (!made)
+        return REMAT_OUT_OF_MEMORY;
+    made->allocator = a;
+    const remat_task sentinel = {0};
+    const remat_segment_range everything = {0};
+    if (!remat_vector_push(&a, &made->tasks, sentinel) ||
+        !remat_vector_push(&a, &made->segments, everything)) {
+        remat_problem_destroy(made);
+        return REMAT_OUT_OF_MEMORY;
+    }
+    *problem = made;
+    return REMAT_OK;
+}
+
+void remat_problem_destroy(remat_problem *problem)
+{
+    if (!problem)
+        return;
+    const remat_allocator allocator = problem->allocator;
+    remat_problem_release(problem);
+    remat_memory_release(&allocator, problem, 1, sizeof *problem);
+}
+
+const char *remat_problem_message(const remat_problem *problem)
+{
+    return problem ? problem->message : "the problem is NULL";
+}
+
+remat_status remat_problem_add_value(remat_problem *problem, size_t bytes, bool keep,
+                                     uint32_t *value)
+{
+    if (!problem || !value)
+        return REMAT_INVALID_ARGUMENT;
+    size_t index = problem->values.count, total;
+    if (!remat_size_add(problem->total_bytes, bytes, &total) || index >= MAX_ITEMS)
+        return refuse(problem, REMAT_OVERFLOW,
+                      "value %zu: with its %zu bytes the sum of all values cannot be addressed",
+                      index, bytes);
+    remat_problem_value v = {.bytes = bytes,
+                             .raw_bytes = bytes,
+                             .origin = (uint32_t)index,
+                             .class = REMAT_CLASS_GRADIENT, /* until a forward task makes it */
+                             .pinned = keep};
+    if (!remat_vector_reserve(&problem->allocator, &problem->made, 1) ||
+        !remat_vector_push(&problem->allocator, &problem->values, v))
+        return no_memory(problem);
+    problem->made.data[problem->made.count++] = 0;
+    problem->total_bytes = total;
+    *value = (uint32_t)index;
+    return REMAT_OK;
+}
+
+/* ---- Tasks -----------------------------------------------------------------------------------*/
+
+static bool names_twice(const uint32_t *list, size_t n, uint32_t value)
+{
+    size_t times = 0;
+    for (size_t i = 0; i < n; i++)
+        times += list[i] == value;
+    return times > 1;
+}
+
+/* Every value of a list exists, is named once, and is made before or is not, as it has to be. */
+static remat_status check_list(remat_problem *problem, const char *what, const uint32_t *list,
+                               size_t n, bool must_be_made)
+{
+    uint32_t task = problem->n_tasks;
+    if (n > 0 && !list)
+        return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: the list of %s is NULL", task,
+                      what);
+    for (size_t i = 0; i < n; i++) {
+        if (list[i] >= problem->values.count)
+            return refuse(problem, REMAT_INVALID_ARGUMENT,
+                          "task %u: %s[%zu] is value %u, which was not added", task, what, i,
+                          list[i]);
+        if (names_twice(list, n, list[i]))
+            return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: %s names value %u twice", task,
+                          what, list[i]);
+        if (must_be_made != (problem->made.data[list[i]] != 0))
+            return refuse(problem, REMAT_INVALID_ARGUMENT,
+                          must_be_made
+                              ? "task %u: %s[%zu] is value %u, which no earlier task makes"
+                              : "task %u: %s[%zu] is value %u, which an earlier task makes",
+                          task, what, i, list[i]);
+    }
+    return REMAT_OK;
+}
+
+static remat_status check_spec(remat_problem *problem, const remat_task_spec *spec, bool forward)
+{
+    uint32_t task = problem->n_tasks;
+    size_t total;
+    if (!(spec->cost >= 0.0) || !isfinite(spec->cost))
+        return refuse(problem, REMAT_INVALID_ARGUMENT,
+                      "task %u: its cost is negative or not finite", task);
+    if (!isfinite(problem->total_cost + spec->cost) || task >= MAX_ITEMS ||
+        !remat_size_add(problem->total_bytes, spec->workspace_bytes, &total) ||
+        spec->n_reads > MAX_ITEMS || spec->n_writes > MAX_ITEMS || spec->n_adds > MAX_ITEMS)
+        return refuse(problem, REMAT_OVERFLOW,
+                      "task %u: the sum of costs, bytes or tasks is too large", task);
+    if (forward && problem->n_tasks > problem->n_forward)
+        return refuse(problem, REMAT_OUT_OF_ORDER,
+                      "task %u: forward tasks must be added before all backward tasks", task);
+    if (forward && spec->n_adds > 0)
+        return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: only backward tasks add to values",
+                      task);
+    remat_status status = check_list(problem, "reads", spec->reads, spec->n_reads, true);
+    if (status == REMAT_OK)
+        status = check_list(problem, "writes", spec->writes, spec->n_writes, false);
+    if (status == REMAT_OK)
+        status = check_list(problem, "adds", spec->adds, spec->n_adds, true);
+    for (size_t i = 0; status == REMAT_OK && i < spec->n_adds; i++)
+        if (problem->values.data[spec->adds[i]].class != REMAT_CLASS_GRADIENT)
+            status = refuse(problem, REMAT_INVALID_ARGUMENT,
+                            "task %u: adds[%zu] is value %u, which a forward task makes", task, i,
+                            spec->adds[i]);
+    return status;
+}
+
+static bool reserve(remat_problem *problem, const remat_task_spec *spec)
+{
+    const remat_allocator *allocator = &problem->allocator;
+    return problem->reads.count <= MAX_ITEMS && problem->writes.count <= MAX_ITEMS &&
+           remat_vector_reserve(allocator, &problem->tasks, 1) &&
+           remat_vector_reserve(allocator, &problem->reads, spec->n_reads) &&
+           remat_vector_reserve(allocator, &problem->writes, spec->n_writes + spec->n_adds);
+}
+
+/* Statements order the backward tasks by what they belong to: the latest forward task whose result
+ * they read, never later than that of the task before. */
+static uint32_t statement_of(const remat_problem *problem, const remat_task_spec *spec)
+{
+    uint32_t latest = 0;
+    for (size_t i = 0; i < spec->n_reads; i++) {
+        const remat_problem_value *v = &problem->values.data[spec->reads[i]];
+        if (v->class == REMAT_CLASS_ACTIVATION && v->origin > latest)
+            latest = v->origin;
+    }
+    return latest;
+}
+
+/* A task that belongs to a later forward task than the one before it lifts all those before it. */
+static void keep_statements_descending(remat_problem *problem)
+{
+    for (uint32_t t = problem->n_tasks - 1; t-- > problem->n_forward;) {
+        remat_task *task = &problem->tasks.data[t];
+        if (task->statement >= task[1].statement)
+            break;
+        task->statement = task[1].statement;
+    }
+}
+
+static remat_status add_task(remat_problem *problem, const remat_task_spec *spec, bool forward,
+                             uint32_t *number)
+{
+    if (!problem || !spec || !number)
+        return REMAT_INVALID_ARGUMENT;
+    remat_status status = check_spec(problem, spec, forward);
+    if (status != REMAT_OK)
+        return status;
+    if (!reserve(problem, spec))
+        return no_memory(problem);
+    remat_task *task = &problem->tasks.data[problem->n_tasks]; /* was the sentinel */
+    task->cost = spec->cost;
+    task->workspace_bytes = task->raw_workspace_bytes = spec->workspace_bytes;
+    task->kind = forward ? REMAT_TASK_FORWARD : REMAT_TASK_BACKWARD;
+    task->replayable = forward && !spec->once;
+    task->statement = forward ? problem->n_tasks : statement_of(problem, spec);
+    for (size_t i = 0; i < spec->n_reads; i++)
+        problem->reads.data[problem->reads.count++] = spec->reads[i];
+    for (size_t i = 0; i < spec->n_writes + spec->n_adds; i++) {
+        bool adds = i >= spec->n_writes;
+        uint32_t value = adds ? spec->adds[i - spec->n_writes] : spec->writes[i];
+        problem->writes.data[problem->writes.count++] = (remat_write){value, adds};
+        problem->made.data[value] = 1;
+        if (forward) {
+            problem->values.data[value].class = REMAT_CLASS_ACTIVATION;
+            problem->values.data[value].origin = problem->n_tasks;
+        }
+    }
+    problem->total_cost += spec->cost;
+    *number = problem->n_tasks++;
+    problem->n_forward += forward;
+    problem->n_statements = problem->n_forward;
+    problem->segments.data[0].end = problem->n_statements;
+    problem->tasks.data[problem->tasks.count++] = (remat_task){
+        .reads = (uint32_t)problem->reads.count, .writes = (uint32_t)problem->writes.count};
+    if (!forward)
+        keep_statements_descending(problem);
+    return REMAT_OK;
+}
+
+remat_status remat_problem_add_forward(remat_problem *problem, const remat_task_spec *spec,
+                                       uint32_t *task)
+{
+    return add_task(problem, spec, true, task);
+}
+
+remat_status remat_problem_add_backward(remat_problem *problem, const remat_task_spec *spec,
+                                        uint32_t *task)
+{
+    return add_task(problem, spec, false, task);
+}
