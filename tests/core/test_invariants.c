@@ -40,10 +40,13 @@ static size_t check_strategies(subject *s)
         o.separate_buffers = test_random_chance(&s->state, 30);
         o.verify_replay = test_random_chance(&s->state, 50);
         o.overwrite_gradients = test_random_chance(&s->state, 50);
-        snprintf(s->what, sizeof s->what, "strategy %s%s%s%s%s%s", remat_strategy_name(o.strategy),
-                 o.retain ? " retain" : "", o.poison ? " poison" : "",
-                 o.separate_buffers ? " separate" : "", o.verify_replay ? " verify" : "",
-                 o.overwrite_gradients ? " overwrite" : "");
+        o.gradient_ready = test_random_chance(&s->state, 50) ? subject_ready : NULL;
+        o.gradient_ready_context = s;
+        snprintf(s->what, sizeof s->what, "strategy %s%s%s%s%s%s%s",
+                 remat_strategy_name(o.strategy), o.retain ? " retain" : "",
+                 o.poison ? " poison" : "", o.separate_buffers ? " separate" : "",
+                 o.verify_replay ? " verify" : "", o.overwrite_gradients ? " overwrite" : "",
+                 o.gradient_ready ? " ready" : "");
         replays += run_with(s, &o);
     }
     return replays;

@@ -111,8 +111,11 @@ static size_t check_forced(subject *s, const char *name, order_function *order)
     o.poison = test_random_chance(&s->state, 60);
     o.separate_buffers = test_random_chance(&s->state, 30);
     o.verify_replay = test_random_chance(&s->state, 70);
-    snprintf(s->what, sizeof s->what, "forced %s%s%s%s", name, o.retain ? " retain" : "",
-             o.poison ? " poison" : "", o.separate_buffers ? " separate" : "");
+    o.gradient_ready = test_random_chance(&s->state, 50) ? subject_ready : NULL;
+    o.gradient_ready_context = s;
+    snprintf(s->what, sizeof s->what, "forced %s%s%s%s%s", name, o.retain ? " retain" : "",
+             o.poison ? " poison" : "", o.separate_buffers ? " separate" : "",
+             o.gradient_ready ? " ready" : "");
     remat_plan *plan = subject_plan(s, &o);
     const remat_problem *p = &plan->derivation.problem;
     remat_exec *exec = NULL;

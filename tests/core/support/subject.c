@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "core/support/subject.h"
 
 #define SEED 17 /* of noise */
@@ -53,12 +54,61 @@ void subject_expect_peak(const subject *s, const remat_exec *exec, const remat_e
                   (o->separate_buffers ? summary.live_bytes : summary.arena_bytes));
 }
 
+/* ---- gradient_ready --------------------------------------------------------------------------*/
+
+/* Data of the leaf that gradient i belongs to, and its size; NULL: it belongs to a result. */
+static void *leaf_data(const subject *s, size_t i, size_t *bytes)
+{
+    uint32_t v = remat_tape_index(s->r.tape, s->r.gradients[i].v);
+    const remat_value_record *value = &s->r.tape->values.data[v];
+    *bytes = remat_tape_bytes(s->r.tape, v);
+    return value->kind == REMAT_VALUE_RESULT ? NULL : s->r.tape->leaves.data[value->origin].data;
+}
+
+remat_status subject_ready(void *context, remat_var v, void *gradient)
+{
+    subject *s = context;
+    size_t i = 0, bytes;
+    while (i < s->r.n_gradients && s->r.gradients[i].v.id != v.id)
+        i++;
+    expect(s, i < s->r.n_gradients && gradient && gradient == s->r.gradients[i].buffer);
+    expect(s, s->ready_calls[i]++ == 0);
+    s->ready_hash[i] = remat_hash_bytes(0, gradient, s->r.gradients[i].bytes);
+    void *data = leaf_data(s, i, &bytes);
+    if (data) {
+        s->leaf_copy[i] = malloc(bytes);
+        assert_non_null(s->leaf_copy[i]);
+        memcpy(s->leaf_copy[i], data, bytes);
+        memset(data, 0xFF, bytes);
+    }
+    return REMAT_OK;
+}
+
+static void finish_ready(subject *s, const remat_exec_options *o)
+{
+    for (size_t i = 0; i < s->r.n_gradients && o->gradient_ready; i++) {
+        const random_gradient *g = &s->r.gradients[i];
+        size_t bytes;
+        void *data = leaf_data(s, i, &bytes);
+        if (s->leaf_copy[i])
+            memcpy(data, s->leaf_copy[i], bytes);
+        free(s->leaf_copy[i]);
+        s->leaf_copy[i] = NULL;
+        expect(s, s->ready_calls[i] == (g->buffer ? 1 : 0));
+        expect(s, !g->buffer || remat_hash_bytes(0, g->buffer, g->bytes) == s->ready_hash[i]);
+        s->ready_calls[i] = 0;
+    }
+}
+
+/* ---- Steps -----------------------------------------------------------------------------------*/
+
 /* A step from given gradients; the outcome in s->got. */
 void subject_step(subject *s, remat_exec *exec, const remat_exec_options *o)
 {
     size_t calls = s->memory.calls, live = s->memory.live_bytes;
     outcome_fill_gradients(&s->r, o->overwrite_gradients ? 1e30 : 0.0);
     expect(s, remat_exec_step(exec) == REMAT_OK);
+    finish_ready(s, o);
     expect(s, o->separate_buffers || (s->memory.calls == calls && s->memory.live_bytes == live));
     expect(s, outcome_collect(&s->got, &s->r, exec));
     subject_expect_peak(s, exec, o);
@@ -80,6 +130,7 @@ void subject_steps(subject *s, remat_exec *exec, const remat_exec_options *o)
     if (o->retain) { /* again, without a forward pass */
         outcome_fill_gradients(&s->r, o->overwrite_gradients ? 1e30 : 0.0);
         expect(s, remat_exec_backward(exec) == REMAT_OK);
+        finish_ready(s, o);
         expect(s, outcome_collect(&s->got, &s->r, exec));
         expect(s, agrees(s, o));
     } else {

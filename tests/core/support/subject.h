@@ -16,6 +16,10 @@ typedef struct subject {
     size_t keep_all_bytes, keep_all_live_bytes;
     uint64_t state; /* of random choices of the test */
     char what[128];
+    /* What gradient_ready has seen in this backward pass, per gradient. */
+    size_t ready_calls[RANDOM_TAPE_GRADIENTS];
+    uint64_t ready_hash[RANDOM_TAPE_GRADIENTS];
+    void *leaf_copy[RANDOM_TAPE_GRADIENTS]; /* of a leaf that the callback has spoilt */
 } subject;
 
 /* Fails the test with the tape and what is done with it. */
@@ -43,6 +47,11 @@ void subject_step(subject *s, remat_exec *exec, const remat_exec_options *o);
 void subject_steps(subject *s, remat_exec *exec, const remat_exec_options *o);
 /* The same in a caller's arena of exactly the planned size, between canaries. */
 void subject_steps_in_own_arena(subject *s, remat_plan *plan, remat_exec_options o);
+
+/* An options.gradient_ready with the subject as its context: spoils the leaf, as an update would,
+ * so that a later reader goes wrong; a step then expects one call for each buffer, with its last
+ * contents, and repairs the leaves. */
+remat_status subject_ready(void *context, remat_var v, void *gradient);
 
 /* Value of an environment variable. */
 size_t test_number_from_environment(const char *name, size_t otherwise);
