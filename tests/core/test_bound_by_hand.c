@@ -29,6 +29,12 @@ static void written_by_last(remat_problem *p, uint32_t v)
     assert_true(remat_vector_push(&p->allocator, &p->writes, write));
 }
 
+static void reused_by_last(remat_problem *p, uint32_t from, uint32_t to)
+{
+    remat_reuse reuse = {from, to};
+    assert_true(remat_vector_push(&p->allocator, &p->reuses, reuse));
+}
+
 static void task(remat_problem *p, remat_task_kind kind, double cost, size_t workspace)
 {
     bool forward = kind == REMAT_TASK_FORWARD;
@@ -61,9 +67,8 @@ static remat_problem chain_of_three(bool in_place)
         if (i > 0)
             read_by_last(&p, i - 1);
         written_by_last(&p, value(&p, 10));
-        remat_reuse reuse = {i - 1, i};
         if (i > 0 && in_place)
-            assert_true(remat_vector_push(&p.allocator, &p.reuses, reuse));
+            reused_by_last(&p, i - 1, i);
     }
     for (uint32_t i = 3; i-- > 0;) {
         task(&p, REMAT_TASK_BACKWARD, 1, 0);
@@ -95,6 +100,92 @@ static void test_chain(void **state)
     p = chain_of_three(true);
     assert_bound(&p, 19, 5); /* a and b */
     assert_bound(&p, 10, 5);
+    assert_bound(&p, 9, INFINITY);
+    remat_problem_release(&p);
+}
+
+static void test_values_that_stay(void **state)
+{
+    (void)state;
+    remat_problem p = chain_of_three(false);
+    p.tasks.data[0].replayable = false;
+    assert_bound(&p, 30, 0);
+    assert_bound(&p, 29, INFINITY); /* a and b while c is made */
+    remat_problem_release(&p);
+    p = chain_of_three(true);
+    p.tasks.data[0].replayable = false;
+    assert_bound(&p, 29, 3); /* b gives its memory to c */
+    remat_problem_release(&p);
+    p = chain_of_three(true);
+    p.values.data[0].pinned = true;
+    assert_bound(&p, 20, 3);
+    assert_bound(&p, 19, INFINITY); /* a does not hand its memory to b */
+    remat_problem_release(&p);
+}
+
+/* x (and y) -> z, in place; then z is read, then `last`. */
+static remat_problem hand_over(bool two, size_t workspace, bool read_last, uint32_t last)
+{
+    remat_problem p = {.allocator = remat_allocator_default()};
+    for (uint32_t i = 0; i < 1U + two; i++) {
+        task(&p, REMAT_TASK_FORWARD, 2, 0);
+        written_by_last(&p, value(&p, 10));
+    }
+    task(&p, REMAT_TASK_FORWARD, 3, workspace);
+    uint32_t z = value(&p, 10);
+    for (uint32_t i = 0; i < z; i++) {
+        read_by_last(&p, i);
+        reused_by_last(&p, i, z);
+    }
+    written_by_last(&p, z);
+    task(&p, REMAT_TASK_BACKWARD, 1, 0);
+    read_by_last(&p, z);
+    if (read_last) {
+        task(&p, REMAT_TASK_BACKWARD, 1, 0);
+        read_by_last(&p, last);
+    }
+    end_tasks(&p);
+    return p;
+}
+
+static void test_hand_over(void **state)
+{
+    (void)state;
+    remat_problem p = hand_over(false, 0, false, 0);
+    assert_bound(&p, 10, 0); /* nobody misses x */
+    assert_bound(&p, 9, INFINITY);
+    remat_problem_release(&p);
+    p = hand_over(false, 5, true, 0);
+    assert_bound(&p, 25, 0);
+    assert_bound(&p, 24, 2); /* x gives its memory away, though x and z fit later */
+    remat_problem_release(&p);
+    p = hand_over(true, 0, true, 1);
+    assert_bound(&p, 20, 0); /* x gives its memory away, y stays */
+    assert_bound(&p, 19, INFINITY);
+    remat_problem_release(&p);
+}
+
+/* Values of several writers prove nothing, except where they are used. */
+static void test_several_writers(void **state)
+{
+    (void)state;
+    remat_problem p = {.allocator = remat_allocator_default()};
+    task(&p, REMAT_TASK_FORWARD, 1, 0);
+    written_by_last(&p, value(&p, 10));
+    task(&p, REMAT_TASK_FORWARD, 1, 0); /* reads what it adds to */
+    read_by_last(&p, 0);
+    written_by_last(&p, 0);
+    p.writes.data[1].accumulate = true;
+    uint32_t gradient = value(&p, 8);
+    for (size_t i = 0; i < 2; i++) { /* made, read; other work; made afresh, read */
+        task(&p, REMAT_TASK_BACKWARD, 1, 0);
+        written_by_last(&p, gradient);
+        task(&p, REMAT_TASK_BACKWARD, 1, 0);
+        read_by_last(&p, gradient);
+        task(&p, REMAT_TASK_BACKWARD, 1, 10);
+    }
+    end_tasks(&p);
+    assert_bound(&p, 10, 0);
     assert_bound(&p, 9, INFINITY);
     remat_problem_release(&p);
 }
@@ -191,11 +282,10 @@ static void test_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain),
-        cmocka_unit_test(test_two_results),
-        cmocka_unit_test(test_first_run_after_backward),
-        cmocka_unit_test(test_gradients_stay),
-        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_chain),          cmocka_unit_test(test_values_that_stay),
+        cmocka_unit_test(test_hand_over),      cmocka_unit_test(test_several_writers),
+        cmocka_unit_test(test_two_results),    cmocka_unit_test(test_first_run_after_backward),
+        cmocka_unit_test(test_gradients_stay), cmocka_unit_test(test_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ enum { GOLDEN_SMALL = 98, GOLDEN_MID = 11, RANDOM_PROBLEMS = 120 };
 
 static remat_simulation simulate(const remat_problem *p, const remat_runs *runs)
 {
-    remat_schedule schedule = {0};
+    remat_actions schedule = {0};
     remat_simulation simulation;
     assert_true(remat_schedule_complete(p, runs, &schedule));
     assert_true(remat_schedule_simulate(p, &schedule, &simulation));
