@@ -158,6 +158,9 @@ static void test_hand_over(void **state)
     p = hand_over(false, 5, true, 0);
     assert_bound(&p, 25, 0);
     assert_bound(&p, 24, 2); /* x gives its memory away, though x and z fit later */
+    p.values.data[0].pinned = true;
+    assert_bound(&p, 25, 0);
+    assert_bound(&p, 24, INFINITY); /* x stays */
     remat_problem_release(&p);
     p = hand_over(true, 0, true, 1);
     assert_bound(&p, 20, 0); /* x gives its memory away, y stays */
