@@ -129,10 +129,13 @@ static void add_spans(const remat_bound_facts *f, size_t *held, size_t *wanted)
 }
 
 /* The value stays after t because it is held. */
-static bool is_held_beyond(const remat_bound_facts *f, const remat_bound_value *v, uint32_t t)
+static bool is_held_beyond(const remat_bound_facts *f, uint32_t value, uint32_t t)
 {
+    const remat_bound_value *v = &f->values[value];
     if (!remat_bound_is_held(f, v, t))
         return false;
+    if (f->problem->values.data[value].pinned)
+        return true;
     return t < f->problem->n_forward ? t < v->held_forward : t < v->held_to;
 }
 
@@ -147,7 +150,7 @@ static void deduct_saving(remat_bound_facts *f, uint32_t t)
     for (uint32_t i = 0; i < remat_task_n_reuses(p, t); i++) {
         remat_reuse reuse = remat_task_reuses(p, t)[i];
         size_t bytes = p->values.data[reuse.to].bytes;
-        if (is_held_beyond(f, &f->values[reuse.from], t))
+        if (is_held_beyond(f, reuse.from, t))
             continue;
         several |= m->from != REMAT_NONE && m->from != reuse.from;
         m->from = reuse.from;
