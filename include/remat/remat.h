@@ -283,8 +283,9 @@ remat_var remat_log_softmax(remat_tape *tape, remat_var x, int axis);
 remat_var remat_dropout(remat_tape *tape, remat_var x, double rate);
 
 /* (x - mean) rstd weight + bias over the trailing axes that weight's shape names; weight and bias
- * may be unset. x [..., axes], weight, bias [axes] -> y as x; results 1 and 2 are mean and
- * rstd = 1 / sqrt(variance + epsilon) with shape [...], without gradients of their own. */
+ * may be unset (the axes are then bias's, or the last one if neither is given). x [..., axes],
+ * weight, bias [axes] -> y as x; results 1 and 2 are mean and rstd = 1 / sqrt(variance + epsilon)
+ * with shape [...], without gradients of their own. */
 remat_var remat_layer_norm(remat_tape *tape, remat_var x, remat_var weight, remat_var bias,
                            double epsilon);
 
@@ -315,7 +316,7 @@ typedef struct remat_cross_entropy_options {
 
 /* -log softmax(logits)[label]: logits [..., classes], labels i32 [...] -> scalar. options NULL:
  * defaults. A label outside [0, classes) that is not ignored fails the step with REMAT_OP_FAILED.
- * If every row is ignored the mean is 0. */
+ * If every row is ignored the mean is 0. Result 1 is log-sum-exp per row, without gradient. */
 remat_var remat_cross_entropy(remat_tape *tape, remat_var logits, remat_var labels,
                               const remat_cross_entropy_options *options);
 
@@ -335,7 +336,8 @@ typedef enum remat_strategy {
     REMAT_STRATEGY_AUTO,     /* no budget: SEGMENTS if any are marked, else KEEP_ALL;
                                 with a budget: the cheapest strategy that fits it */
     REMAT_STRATEGY_KEEP_ALL, /* nothing is replayed (but remat_recompute() marks) */
-    REMAT_STRATEGY_SEGMENTS, /* drop and replay what checkpoint_segment() marked */
+    REMAT_STRATEGY_SEGMENTS, /* drop and replay what checkpoint_segment() marked; keep-all if that
+                                saves no bytes */
     REMAT_STRATEGY_SQRT,     /* Chen et al. 2016: about sqrt(n) segments, cut by bytes */
     REMAT_STRATEGY_BLOCKS,   /* networks that narrow to one value again and again: the best choice,
                                 block by block, of what to save, by dynamic programming */
@@ -459,6 +461,43 @@ typedef struct remat_plan_point {
 remat_status remat_plan_sweep(remat_tape *tape, remat_var loss, const remat_exec_options *options,
                               remat_plan_point *points, size_t capacity, size_t *count);
 
+/* Writes the plan as text, to be loaded instead of planning again, or to be read by a program that
+ * executes it elsewhere. REMAT_INVALID_ARGUMENT: a NULL argument or a write error.
+ *
+ * The text: lines of printable ASCII, each ended by one line feed, words separated by one space.
+ * Numbers are decimal without leading zeros, a HASH is 16 lower-case hexadecimal digits.
+ *
+ *   remat-plan 1               version of the format
+ *   fingerprint HASH           remat_tape_fingerprint()
+ *   loss V                     value V of the tape, from 0; or `loss none`: only seeds are used
+ *   forward_only B             options: 0 or 1
+ *   retain B
+ *   overwrite_gradients B
+ *   problem HASH               of the tasks, values and marks found from tape, loss and options
+ *   strategy NAME              remat_strategy_name()
+ *   budget BYTES               0: none
+ *   forward_tasks N            tasks 0 .. N-1, in the order of their first runs
+ *   backward_tasks M           tasks N .. N+M-1, in the order in which they run
+ *   values K                   activations and gradients in the arena: 0 .. K-1
+ *   segments S                 that the strategy has chosen; 0: it took the tape's own, if any
+ *   segment PARENT FIRST END   S times: statements FIRST .. END-1; the first one is the whole tape
+ *   actions A                  number of runs and drops that follow:
+ *   run LIST                   runs tasks; elements of a list are T, or T-U for T, T+1 .. U
+ *   drop LIST                  ends the lives of values in memory
+ *   end HASH                   FNV-1a (64 bits) of all bytes before this line
+ *
+ * Lines with run and drop alternate as needed. A forward task that runs again is a replay. */
+remat_status remat_plan_save(const remat_plan *plan, FILE *out);
+
+/* Reads a plan from text, which the stream holds up to its end, for the tape, loss and options it
+ * was made with; budget and options of the search may differ. The schedule is checked and packed
+ * anew, so a damaged text never becomes a plan. REMAT_STALE: made for another tape, loss,
+ * forward_only, retain, overwrite_gradients or policy. REMAT_INVALID_ARGUMENT: the text is no valid
+ * plan, or of a newer format. REMAT_INFEASIBLE_BUDGET: it needs more than options->budget_bytes, or
+ * than its own budget. The message says why and names the line. Else as remat_plan_create(). */
+remat_status remat_plan_load(remat_tape *tape, remat_var loss, const remat_exec_options *options,
+                             FILE *in, remat_plan **plan);
+
 /* Writes a table: per segment bytes kept, bytes dropped, replays; the peak and the statement at the
  * peak; predicted extra cost; the arena split into activations, gradients, workspace.
  * REMAT_INVALID_ARGUMENT: a NULL argument or a write error; REMAT_OUT_OF_MEMORY. */
@@ -470,8 +509,8 @@ remat_status remat_plan_print(const remat_plan *plan, FILE *out);
  *
  * The timeline: bytes in use at each task of a step, in the order they run: activations of the
  * first run and replayed ones, gradients, workspace. svg: at most 1500 columns, each showing the
- * highest of the tasks that share it. csv: a line per task run; high_water_bytes is the highest
- * arena byte in use so far. */
+ * highest of the tasks that share it. csv: a line per task run; live_bytes is the sum of the kinds
+ * before it, arena_top_bytes the end of the highest buffer in use. */
 remat_status remat_plan_write_timeline_svg(const remat_plan *plan, FILE *out);
 remat_status remat_plan_write_timeline_csv(const remat_plan *plan, FILE *out);
 
@@ -588,7 +627,8 @@ typedef struct remat_sgd {
 remat_status remat_sgd_step(const remat_sgd *sgd, const remat_param *params, size_t n);
 
 /* Kingma and Ba 2015, with bias correction. adam: weight decay is added to the gradient (L2);
- * adamw: decoupled, p -= lr weight_decay p (Loshchilov and Hutter 2019). `step` counts up. */
+ * adamw: decoupled, p -= lr weight_decay p (Loshchilov and Hutter 2019). `step` counts calls: hand
+ * in all parameters of a step at once, or keep one struct per group of parameters. */
 typedef struct remat_adam {
     double learning_rate, beta1, beta2, epsilon, weight_decay;
     bool zero_gradients;
