@@ -32,8 +32,7 @@ typedef struct remat_walk {
 } remat_walk;
 
 /* The schedule is valid. False: out of memory; closing is allowed all the same. */
-bool remat_walk_open(remat_walk *walk, const remat_problem *problem,
-                     const remat_actions *schedule);
+bool remat_walk_open(remat_walk *walk, const remat_problem *problem, const remat_actions *schedule);
 
 /* Goes to the next RUN. False: there is none; held then shows what stays to the end. */
 bool remat_walk_next(remat_walk *walk);

@@ -21,7 +21,8 @@ void remat_chart_begin(const remat_chart *chart, const char *title, const char *
             REMAT_CHART_WIDTH / 10, REMAT_CHART_HEIGHT / 10, REMAT_CHART_WIDTH, REMAT_CHART_HEIGHT,
             REMAT_CHART_WIDTH, REMAT_CHART_HEIGHT, REMAT_CHART_LEFT);
     remat_write_xml(chart->out, title);
-    fprintf(chart->out, "</text>\n<text x=\"%d\" y=\"480\" fill=\"#555555\">", REMAT_CHART_LEFT);
+    fprintf(chart->out, "</text>\n<text x=\"%d\" y=\"480\" font-size=\"118\" fill=\"#555555\">",
+            REMAT_CHART_LEFT);
     remat_write_xml(chart->out, subtitle);
     fputs("</text>\n", chart->out);
 }
@@ -42,7 +43,7 @@ static double share(const remat_axis *axis, double value)
 int remat_chart_x(const remat_chart *chart, double value)
 {
     return REMAT_CHART_LEFT +
-           (int)(share(&chart->x, value) * (REMAT_CHART_RIGHT - REMAT_CHART_LEFT) + 0.5);
+           (int)(share(&chart->x, value) * (chart->right - REMAT_CHART_LEFT) + 0.5);
 }
 
 int remat_chart_y(const remat_chart *chart, double value)
@@ -88,7 +89,7 @@ void remat_chart_axes(const remat_chart *chart)
         fprintf(out,
                 "<path d=\"M%d %dH%d\" stroke=\"" SHADES_OF_GRID "\"/>"
                 "<text x=\"%d\" y=\"%d\">%s</text>\n",
-                REMAT_CHART_LEFT, y, REMAT_CHART_RIGHT, REMAT_CHART_LEFT - 60, y + 45, text);
+                REMAT_CHART_LEFT, y, chart->right, REMAT_CHART_LEFT - 60, y + 45, text);
     }
     fputs("</g>\n<g text-anchor=\"middle\">\n", out);
     for (int k = 0; tick(&chart->x, 10, k, &value, text); k++) {
@@ -98,7 +99,7 @@ void remat_chart_axes(const remat_chart *chart)
                 "<text x=\"%d\" y=\"%d\">%s</text>\n",
                 x, REMAT_CHART_BOTTOM, x, REMAT_CHART_BOTTOM + 180, text);
     }
-    int middle_x = (REMAT_CHART_LEFT + REMAT_CHART_RIGHT) / 2;
+    int middle_x = (REMAT_CHART_LEFT + chart->right) / 2;
     int middle_y = (REMAT_CHART_TOP + REMAT_CHART_BOTTOM) / 2;
     fprintf(out, "<text x=\"%d\" y=\"%d\">", middle_x, REMAT_CHART_BOTTOM + 380);
     remat_write_xml(out, chart->x.label);
@@ -107,7 +108,7 @@ void remat_chart_axes(const remat_chart *chart)
     fprintf(out,
             "</text>\n</g>\n<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"" REMAT_INK
             "\" stroke-width=\"10\"/>\n",
-            REMAT_CHART_LEFT, REMAT_CHART_TOP, REMAT_CHART_BOTTOM, REMAT_CHART_RIGHT);
+            REMAT_CHART_LEFT, REMAT_CHART_TOP, REMAT_CHART_BOTTOM, chart->right);
 }
 
 /* ---- Marks -----------------------------------------------------------------------------------*/
@@ -120,8 +121,7 @@ void remat_chart_band(const remat_chart *chart, int x0, int x1, const char *fill
 
 void remat_chart_side_text(const remat_chart *chart, int y, const char *fill, const char *text)
 {
-    fprintf(chart->out, "<text x=\"%d\" y=\"%d\" fill=\"%s\">", REMAT_CHART_RIGHT + 60, y + 45,
-            fill);
+    fprintf(chart->out, "<text x=\"%d\" y=\"%d\" fill=\"%s\">", chart->right + 60, y + 45, fill);
     remat_write_xml(chart->out, text);
     fputs("</text>\n", chart->out);
 }
@@ -131,7 +131,7 @@ void remat_chart_line(const remat_chart *chart, double value, const char *stroke
 {
     fprintf(chart->out,
             "<path d=\"M%d %dH%d\" stroke=\"%s\" stroke-width=\"16\" stroke-dasharray=\"%s\"/>\n",
-            REMAT_CHART_LEFT, remat_chart_y(chart, value), REMAT_CHART_RIGHT, stroke,
+            REMAT_CHART_LEFT, remat_chart_y(chart, value), chart->right, stroke,
             dashes ? dashes : "none");
 }
 

@@ -12,7 +12,8 @@ enum {
     REMAT_CHART_WIDTH = 9600,
     REMAT_CHART_HEIGHT = 4700,
     REMAT_CHART_LEFT = 760,
-    REMAT_CHART_RIGHT = 8250,
+    REMAT_CHART_RIGHT = 9350,        /* of a diagram without texts beside it */
+    REMAT_CHART_RIGHT_NARROW = 8250, /* of one with */
     REMAT_CHART_TOP = 700,
     REMAT_CHART_BOTTOM = 3800
 };
@@ -35,6 +36,7 @@ typedef struct remat_axis {
 
 typedef struct remat_chart {
     FILE *out;
+    int right; /* edge of the diagram */
     remat_axis x, y;
     int legend_x, legend_row; /* where the next entry goes */
 } remat_chart;

@@ -4,7 +4,10 @@
 #include "report/chart.h"
 #include "report/text.h"
 
-#define MOST_POINTS 1500
+#define NO_PLAN_FILL "#EAEAEA"
+#define MOST_POINTS  1500
+#define TAME_PERCENT 100.0 /* this much is always shown */
+#define STEEP_END    0.1   /* share of the curve's bytes in which it may be cut */
 
 typedef struct sweep {
     const remat_plan_point *points;
@@ -67,7 +70,7 @@ static const remat_plan_point *shown(const sweep *s, size_t k)
 static int x_of(const sweep *s, size_t k)
 {
     return k < s->n_shown ? remat_chart_x(&s->chart, (double)shown(s, k)->arena_bytes)
-                          : REMAT_CHART_RIGHT;
+                          : s->chart.right;
 }
 
 static int extra_y(const sweep *s, size_t k)
@@ -83,16 +86,6 @@ static int bound_y(const sweep *s, size_t k)
     return remat_chart_y(&s->chart, percent(shown(s, next)->bound, s->step_cost));
 }
 
-static void draw_infeasible(const sweep *s)
-{
-    int end = x_of(s, 0);
-    remat_chart_band(&s->chart, REMAT_CHART_LEFT, end, "#EEEEEE");
-    if (end - REMAT_CHART_LEFT > 900)
-        fprintf(s->chart.out,
-                "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#666666\">no plan</text>\n",
-                (REMAT_CHART_LEFT + end) / 2, (REMAT_CHART_TOP + REMAT_CHART_BOTTOM) / 2);
-}
-
 /* Between the curve and the bound: where the best possible is. */
 static void draw_unknown(const sweep *s)
 {
@@ -101,7 +94,7 @@ static void draw_unknown(const sweep *s)
             extra_y(s, 0));
     for (size_t k = 1; k < s->n_shown; k++)
         fprintf(out, "H%dV%d", x_of(s, k), extra_y(s, k));
-    fprintf(out, "H%d", REMAT_CHART_RIGHT);
+    fprintf(out, "H%d", s->chart.right);
     for (size_t k = s->n_shown; k-- > 0;)
         fprintf(out, "V%dH%d", bound_y(s, k), x_of(s, k));
     fputs("Z\"/>\n", out);
@@ -114,7 +107,7 @@ static void draw_steps(const sweep *s, int y_of(const sweep *, size_t), const ch
             stroke, width, x_of(s, 0), y_of(s, 0));
     for (size_t k = 1; k < s->n_shown; k++)
         fprintf(s->chart.out, "H%dV%d", x_of(s, k), y_of(s, k));
-    fprintf(s->chart.out, "H%d\"/>\n", REMAT_CHART_RIGHT);
+    fprintf(s->chart.out, "H%d\"/>\n", s->chart.right);
 }
 
 static void draw_tooltips(const sweep *s)
@@ -151,21 +144,45 @@ static void write_head(const sweep *s)
     remat_chart_begin(&s->chart, title, subtitle);
 }
 
+/* The steep end of a curve may rise so high that the rest of it would look flat: then it is cut. */
+static double height_of(const sweep *s)
+{
+    double least = (double)s->points[0].arena_bytes;
+    double most = (double)s->points[s->n - 1].arena_bytes, worst = 0.0, tame = 0.0;
+    for (size_t i = 0; i < s->n; i++) {
+        const remat_plan_point *p = &s->points[i];
+        double high = percent(fmax(p->extra_cost, p->bound), s->step_cost);
+        worst = fmax(worst, high);
+        if ((double)p->arena_bytes >= least + STEEP_END * (most - least))
+            tame = fmax(tame, high);
+    }
+    double height = fmin(worst, fmax(tame, TAME_PERCENT));
+    return height > 0.0 ? 1.08 * height : 1.0;
+}
+
 /* From zero, unless the curve would be squeezed to the right. */
 static void set_axes(sweep *s)
 {
     double least = (double)s->points[0].arena_bytes;
-    double most = (double)s->points[s->n - 1].arena_bytes, worst = 0.0;
+    double most = (double)s->points[s->n - 1].arena_bytes;
     double reach = most > least ? most - least : 0.1 * most + 1.0;
-    for (size_t k = 0; k < s->n_shown; k++) {
-        double extra = percent(shown(s, k)->extra_cost, s->step_cost);
-        double bound = percent(shown(s, k)->bound, s->step_cost);
-        worst = fmax(worst, fmax(extra, bound));
-    }
-    s->chart.y = (remat_axis){
-        .high = worst > 0.0 ? 1.08 * worst : 1.0, .unit = 1.0, .label = "extra time of a step (%)"};
+    s->chart.y =
+        (remat_axis){.high = height_of(s), .unit = 1.0, .label = "extra time of a step (%)"};
     s->chart.x = (remat_axis){.low = 2.0 * least > most ? fmax(least - 0.3 * reach, 0.0) : 0.0,
                               .high = most + 0.05 * reach};
+}
+
+/* Says how high the curve is where it is cut. */
+static void label_cut(const sweep *s)
+{
+    size_t k = 0;
+    double highest = percent(s->points[0].extra_cost, s->step_cost);
+    while (k < s->n_shown && percent(shown(s, k)->extra_cost, s->step_cost) > s->chart.y.high)
+        k++;
+    if (k > 0)
+        fprintf(s->chart.out,
+                "<text x=\"%d\" y=\"%d\" fill=\"" REMAT_BLUE "\">up to %.0f %%</text>\n",
+                x_of(s, k) + 80, REMAT_CHART_TOP + 110, highest);
 }
 
 static void draw(sweep *s)
@@ -175,15 +192,17 @@ static void draw(sweep *s)
              remat_bytes_unit(s->chart.x.high, &s->chart.x.unit));
     s->chart.x.label = x_label;
     write_head(s);
-    draw_infeasible(s);
+    remat_chart_band(&s->chart, REMAT_CHART_LEFT, x_of(s, 0), NO_PLAN_FILL);
     remat_chart_axes(&s->chart);
     draw_unknown(s);
     draw_steps(s, bound_y, REMAT_VERMILLION, 18);
     draw_steps(s, extra_y, REMAT_BLUE, 26);
+    label_cut(s);
     draw_tooltips(s);
     remat_chart_legend(&s->chart, REMAT_BLUE, "plans");
     remat_chart_legend(&s->chart, REMAT_VERMILLION, "lower bound of any schedule");
     remat_chart_legend(&s->chart, "#C5E3F6", "the best possible lies here");
+    remat_chart_legend(&s->chart, NO_PLAN_FILL, "no plan found");
     remat_chart_end(&s->chart);
 }
 
@@ -192,7 +211,10 @@ remat_status remat_sweep_write_svg(const remat_plan_point *points, size_t n, dou
 {
     if (!out || !is_valid(points, n, step_cost))
         return REMAT_INVALID_ARGUMENT;
-    sweep s = {.points = points, .n = n, .step_cost = step_cost, .chart.out = out};
+    sweep s = {.points = points,
+               .n = n,
+               .step_cost = step_cost,
+               .chart = {.out = out, .right = REMAT_CHART_RIGHT}};
     s.n_shown = n < MOST_POINTS ? n : MOST_POINTS;
     set_axes(&s);
     draw(&s);

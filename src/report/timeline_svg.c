@@ -123,7 +123,7 @@ static void draw_layer(const timeline *t, layer k)
             fprintf(out, "H%dV%d", left_of(t, i), next);
         y = next;
     }
-    fprintf(out, "H%d", REMAT_CHART_RIGHT);
+    fprintf(out, "H%d", t->chart.right);
     for (size_t i = t->n_columns; i-- > 0;) {
         int next = stack_y(t, i, (int)k);
         if (next != y)
@@ -244,16 +244,16 @@ static void write_subtitle(const remat_plan *plan, char *text, size_t bytes)
 {
     const remat_plan_summary *s = &plan->summary;
     char step[24], peak[24];
-    int used = snprintf(text, bytes, "live peak %s", remat_bytes_text(s->live_bytes, peak));
+    int used = snprintf(text, bytes, "peak %s", remat_bytes_text(s->live_bytes, peak));
     if (plan->n_statements > 0)
-        used += snprintf(text + used, bytes - (size_t)used, " at statement %zu (%.40s), %s",
+        used += snprintf(text + used, bytes - (size_t)used, " at statement %zu (%.24s), %s",
                          s->peak_statement, plan->op_names[s->peak_statement],
                          s->peak_in_backward ? "backward" : "forward");
-    used += snprintf(text + used, bytes - (size_t)used, "; estimated step %s",
+    used += snprintf(text + used, bytes - (size_t)used, "; estimated %s",
                      remat_seconds_text(s->step_cost, step));
     if (s->replays > 0 && s->step_cost > 0.0)
         snprintf(text + used, bytes - (size_t)used,
-                 ", replays add %.1f %%, at most %.1f %% above the best possible",
+                 ", replays add %.1f %%, at most %.1f %% above the best",
                  100.0 * s->replay_cost / s->step_cost, 100.0 * plan->cost.gap);
 }
 
@@ -299,7 +299,7 @@ remat_status remat_plan_write_timeline_svg(const remat_plan *plan, FILE *out)
     if (!plan || !out)
         return REMAT_INVALID_ARGUMENT;
     const remat_plan_summary *s = &plan->summary;
-    timeline t = {.plan = plan, .chart.out = out};
+    timeline t = {.plan = plan, .chart = {.out = out, .right = REMAT_CHART_RIGHT_NARROW}};
     t.n_runs = s->forward_runs + s->replays + s->backward_runs;
     t.n_columns = t.n_runs < MOST_COLUMNS ? t.n_runs : MOST_COLUMNS;
     double arena = (double)s->arena_bytes, budget = (double)plan->budget_bytes;

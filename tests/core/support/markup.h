@@ -1,0 +1,18 @@
+/* markup.h - whether a text is well-formed XML, or a graph that Graphviz can read. */
+#ifndef TESTS_CORE_MARKUP_H
+#define TESTS_CORE_MARKUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* One element with attributes, nested elements, text, the five entities of XML and numbers of
+ * characters; may begin with a declaration. The text must be UTF-8 without control characters. */
+bool markup_is_xml(const char *text);
+
+/* Quotes end, braces and HTML-like labels balance, and these are well-formed inside. */
+bool markup_is_dot(const char *text);
+
+/* How often a text contains another. */
+size_t markup_count(const char *text, const char *part);
+
+#endif
