@@ -38,25 +38,12 @@ static remat_status write_csv(const remat_tape *tape, const remat_plan *plan, FI
 static writer *const writers[] = {write_table, write_svg, write_csv, remat_plan_write_dot};
 enum { N_WRITERS = sizeof writers / sizeof writers[0] };
 
-/* All that a file holds; the caller frees it. Closes the file. */
-static char *text_of(FILE *file)
-{
-    long bytes = ftell(file);
-    assert_true(bytes >= 0);
-    char *text = calloc((size_t)bytes + 1, 1);
-    assert_non_null(text);
-    rewind(file);
-    assert_int_equal(fread(text, 1, (size_t)bytes, file), bytes);
-    fclose(file);
-    return text;
-}
-
 static char *written(writer *write, const remat_tape *tape, const remat_plan *plan)
 {
     FILE *file = tmpfile();
     assert_non_null(file);
     assert_int_equal(write(tape, plan, file), REMAT_OK);
-    return text_of(file);
+    return file_text(file);
 }
 
 /* ---- Networks --------------------------------------------------------------------------------*/
@@ -312,62 +299,6 @@ static void hostile_names_are_escaped(void **state)
     remat_tape_destroy(tape);
 }
 
-/* ---- Sweeps ----------------------------------------------------------------------------------*/
-
-static const remat_plan_point curve[] = {{1000, 3.0, 1.0, 7, REMAT_STRATEGY_BLOCKS},
-                                         {1500, 0.5, 0.25, 2, REMAT_STRATEGY_SQRT},
-                                         {3000, 0.0, 0.0, 0, REMAT_STRATEGY_KEEP_ALL}};
-
-static void sweeps_show_their_points(void **state)
-{
-    (void)state;
-    FILE *file = tmpfile();
-    assert_int_equal(remat_sweep_write_csv(curve, 3, 4.0, file), REMAT_OK);
-    char *csv = text_of(file);
-    assert_string_equal(csv, "arena_bytes,extra_seconds,extra_percent,bound_seconds,bound_percent,"
-                             "replays,strategy\n1000,3,75,1,25,7,blocks\n"
-                             "1500,0.5,12.5,0.25,6.25,2,sqrt\n3000,0,0,0,0,0,keep-all\n");
-    file = tmpfile();
-    assert_int_equal(remat_sweep_write_svg(curve, 3, 4.0, file), REMAT_OK);
-    char *svg = text_of(file);
-    assert_true(markup_is_xml(svg));
-    assert_int_equal(markup_count(svg, "<title>"), 3);
-    /* x: 760 .. 9350 for 0 .. 3100 bytes; y: 3800 .. 700 for 0 .. 81 %. */
-    assert_int_equal(markup_count(svg, "d=\"M3531 930H4916V3322H9073V3800H9350\""), 1);
-    /* The bound at 1500 bytes holds below them, that at 1000 bytes not above them. */
-    assert_int_equal(markup_count(svg, "d=\"M3531 3561H4916V3800H9073V3800H9350\""), 1);
-    free(csv);
-    free(svg);
-}
-
-static remat_status draw_sweep(const remat_plan_point *points, size_t n, double step_cost)
-{
-    FILE *file = tmpfile();
-    remat_status status = remat_sweep_write_svg(points, n, step_cost, file);
-    assert_int_equal(remat_sweep_write_csv(points, n, step_cost, file), status);
-    fclose(file);
-    return status;
-}
-
-static void sweeps_refuse_what_is_no_curve(void **state)
-{
-    (void)state;
-    remat_plan_point points[3];
-    assert_int_equal(draw_sweep(NULL, 1, 1.0), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(draw_sweep(curve, 0, 1.0), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(draw_sweep(curve, 3, NAN), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(draw_sweep(curve, 3, -1.0), REMAT_INVALID_ARGUMENT);
-    memcpy(points, curve, sizeof points);
-    points[1].arena_bytes = 1000;
-    assert_int_equal(draw_sweep(points, 3, 1.0), REMAT_INVALID_ARGUMENT);
-    memcpy(points, curve, sizeof points);
-    points[1].bound = INFINITY;
-    assert_int_equal(draw_sweep(points, 3, 1.0), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(draw_sweep(curve, 1, 1.0), REMAT_OK);
-    assert_int_equal(draw_sweep(curve, 3, 0.0), REMAT_OK);    /* costs unknown: all is 0 % */
-    assert_int_equal(draw_sweep(curve, 3, 1e-300), REMAT_OK); /* far too steep to show */
-}
-
 /* ---- Errors ----------------------------------------------------------------------------------*/
 
 static void write_errors_are_reported(void **state)
@@ -375,13 +306,10 @@ static void write_errors_are_reported(void **state)
     (void)state;
     remat_tape *tape = new_tape();
     remat_plan *plan = new_plan(tape, record_chain(tape, 4), REMAT_STRATEGY_SEGMENTS);
-    for (int i = 0; i < N_WRITERS + 2; i++) {
+    for (int i = 0; i < N_WRITERS; i++) {
         FILE *full = fopen("/dev/full", "w");
         assert_non_null(full);
-        remat_status status = i < N_WRITERS    ? writers[i](tape, plan, full)
-                              : i == N_WRITERS ? remat_sweep_write_svg(curve, 3, 1.0, full)
-                                               : remat_sweep_write_csv(curve, 3, 1.0, full);
-        assert_int_equal(status, REMAT_INVALID_ARGUMENT);
+        assert_int_equal(writers[i](tape, plan, full), REMAT_INVALID_ARGUMENT);
         fclose(full);
     }
     for (int i = 0; i < N_WRITERS; i++) {
@@ -389,8 +317,6 @@ static void write_errors_are_reported(void **state)
         assert_int_equal(writers[i](tape, plan, NULL), REMAT_INVALID_ARGUMENT);
     }
     assert_int_equal(remat_plan_write_dot(NULL, plan, stderr), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(remat_sweep_write_svg(curve, 3, 1.0, NULL), REMAT_INVALID_ARGUMENT);
-    assert_int_equal(remat_sweep_write_csv(curve, 3, 1.0, NULL), REMAT_INVALID_ARGUMENT);
     remat_plan_destroy(plan);
     remat_tape_destroy(tape);
 }
@@ -434,8 +360,6 @@ int main(void)
         cmocka_unit_test(long_timelines_stay_small),
         cmocka_unit_test(graphs_show_what_is_dropped),
         cmocka_unit_test(hostile_names_are_escaped),
-        cmocka_unit_test(sweeps_show_their_points),
-        cmocka_unit_test(sweeps_refuse_what_is_no_curve),
         cmocka_unit_test(write_errors_are_reported),
         cmocka_unit_test(memory_may_run_short),
     };

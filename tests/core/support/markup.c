@@ -1,7 +1,12 @@
-/* markup.c - whether a text is well-formed XML, or a graph that Graphviz can read. */
+/* markup.c - see markup.h. */
 #include "core/support/markup.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 enum { MOST_DEPTH = 32, NAME_BYTES = 32 };
 
@@ -10,6 +15,18 @@ typedef struct reader {
     char open[MOST_DEPTH][NAME_BYTES]; /* names of open elements */
     size_t depth;
 } reader;
+
+char *file_text(FILE *file)
+{
+    long bytes = ftell(file);
+    assert_true(bytes >= 0);
+    char *text = calloc((size_t)bytes + 1, 1);
+    assert_non_null(text);
+    rewind(file);
+    assert_int_equal(fread(text, 1, (size_t)bytes, file), bytes);
+    fclose(file);
+    return text;
+}
 
 size_t markup_count(const char *text, const char *part)
 {

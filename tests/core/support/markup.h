@@ -1,9 +1,15 @@
-/* markup.h - whether a text is well-formed XML, or a graph that Graphviz can read. */
+/* markup.h - texts that were written to a file: whether they are well-formed XML, or a graph that
+ * Graphviz can read. */
 #ifndef TESTS_CORE_MARKUP_H
 #define TESTS_CORE_MARKUP_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
+
+/* All that was written to a file; closes it. Fails the test if it cannot be read. The caller frees
+ * the text. */
+char *file_text(FILE *file);
 
 /* One element with attributes, nested elements, text, the five entities of XML and numbers of
  * characters; may begin with a declaration. The text must be UTF-8 without control characters. */
