@@ -9,6 +9,16 @@
 /* The C library's realloc and free. */
 remat_allocator remat_allocator_default(void);
 
+/* What a caller gives: NULL stands for the default; an allocator without a function is refused. */
+static inline bool remat_allocator_is_valid(const remat_allocator *given)
+{
+    return !given || given->reallocate;
+}
+static inline remat_allocator remat_allocator_or_default(const remat_allocator *given)
+{
+    return given ? *given : remat_allocator_default();
+}
+
 /* False if the product or sum exceeds SIZE_MAX; *result is unchanged then. */
 bool remat_size_multiply(size_t a, size_t b, size_t *result);
 bool remat_size_add(size_t a, size_t b, size_t *result);

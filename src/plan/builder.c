@@ -28,9 +28,9 @@ static remat_status no_memory(remat_problem *problem)
 
 remat_status remat_problem_create(const remat_allocator *allocator, remat_problem **problem)
 {
-    if (!problem || (allocator && !allocator->reallocate))
+    if (!problem || !remat_allocator_is_valid(allocator))
         return REMAT_INVALID_ARGUMENT;
-    const remat_allocator a = allocator ? *allocator : remat_allocator_default();
+    const remat_allocator a = remat_allocator_or_default(allocator);
     remat_problem *made = remat_memory_allocate(&a, 1, sizeof *made);
     if (!made)
         return REMAT_OUT_OF_MEMORY;

@@ -102,47 +102,71 @@ static remat_status solve(remat_chain_solution *c, const remat_chain *chain,
     return remat_chain_number_intervals(c) && solve_intervals(c) ? REMAT_OK : REMAT_OUT_OF_MEMORY;
 }
 
-remat_status remat_chain_solve(const remat_allocator *allocator, const remat_chain *chain,
-                               const remat_chain_settings *settings,
-                               remat_chain_solution **solution, remat_chain_fault *fault)
+/* A limit of 0 stands for none in what the caller gives; from here on there is always one. */
+static remat_chain_settings explicit_limits(const remat_chain_settings *given)
 {
-    *solution = NULL;
+    remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
+    if (given)
+        settings = *given;
+    if (settings.max_budget == 0)
+        settings.max_budget = SIZE_MAX;
+    if (settings.max_extra == 0.0)
+        settings.max_extra = INFINITY;
+    return settings;
+}
+
+static remat_status solve_within(const remat_allocator *allocator, const remat_chain *chain,
+                                 const remat_chain_settings *settings,
+                                 remat_chain_solution **solution, remat_chain_fault *fault)
+{
     if (fault)
         *fault = (remat_chain_fault){0};
-    remat_chain_solution *c = remat_memory_allocate(allocator, 1, sizeof *c);
+    if (!solution)
+        return REMAT_INVALID_ARGUMENT;
+    *solution = NULL;
+    if (!chain || !remat_allocator_is_valid(allocator))
+        return REMAT_INVALID_ARGUMENT;
+    const remat_allocator a = remat_allocator_or_default(allocator);
+    remat_chain_solution *c = remat_memory_allocate(&a, 1, sizeof *c);
     if (!c)
         return REMAT_OUT_OF_MEMORY;
-    c->allocator = *allocator;
-    c->settings = settings ? *settings : (remat_chain_settings)REMAT_CHAIN_SETTINGS_INIT;
+    c->allocator = a;
+    c->settings = *settings;
     remat_status status = solve(c, chain, fault);
     if (status == REMAT_OK)
         *solution = c;
     else
-        remat_chain_solution_release(c);
+        remat_chain_solution_destroy(c);
     return status;
+}
+
+remat_status remat_chain_solve(const remat_allocator *allocator, const remat_chain *chain,
+                               const remat_chain_settings *settings,
+                               remat_chain_solution **solution, remat_chain_fault *fault)
+{
+    remat_chain_settings limits = explicit_limits(settings);
+    return solve_within(allocator, chain, &limits, solution, fault);
 }
 
 remat_status remat_chain_solve_for(const remat_allocator *allocator, const remat_chain *chain,
                                    const remat_chain_settings *settings, size_t budget,
                                    remat_chain_solution **solution, remat_chain_fault *fault)
 {
-    remat_chain_settings narrow = REMAT_CHAIN_SETTINGS_INIT;
-    if (settings)
-        narrow = *settings;
+    remat_chain_settings narrow = explicit_limits(settings);
+    const bool holes = !narrow.persistent;
     narrow.max_budget = budget;
-    bool holes = narrow.holes;
-    narrow.holes = false;
-    remat_status status = remat_chain_solve(allocator, chain, &narrow, solution, fault);
+    narrow.persistent = true;
+    remat_status status = solve_within(allocator, chain, &narrow, solution, fault);
     if (status != REMAT_OK || !holes)
         return status;
     double extra = remat_chain_cost(*solution, budget) - remat_chain_least_cost(*solution);
-    remat_chain_solution_release(*solution);
-    narrow.holes = true;
+    remat_chain_solution_destroy(*solution);
+    narrow.persistent = false;
     narrow.max_extra = extra < narrow.max_extra ? extra : narrow.max_extra;
-    return remat_chain_solve(allocator, chain, &narrow, solution, fault);
+    return solve_within(allocator, chain, &narrow, solution, fault);
 }
 
-void remat_chain_solution_release(remat_chain_solution *c)
+void remat_chain_solution_destroy(remat_chain_solution *c)
 {
     if (!c)
         return;

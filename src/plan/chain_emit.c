@@ -126,13 +126,26 @@ static remat_status emit_all(emission *e, size_t bytes)
 remat_status remat_chain_emit(const remat_chain_solution *solution, size_t budget,
                               const remat_allocator *allocator, remat_chain_ops *ops)
 {
-    emission e = {.chain = solution, .allocator = allocator, .ops = ops};
+    if (!ops)
+        return REMAT_INVALID_ARGUMENT;
     ops->count = 0;
+    if (!solution || !remat_allocator_is_valid(allocator))
+        return REMAT_INVALID_ARGUMENT;
     if (budget < remat_chain_min_budget(solution))
         return REMAT_INFEASIBLE_BUDGET;
+    const remat_allocator a = remat_allocator_or_default(allocator);
+    emission e = {.chain = solution, .allocator = &a, .ops = ops};
     remat_status status = emit_all(&e, budget - solution->activation[0]);
-    remat_vector_release(allocator, &e.stack);
+    remat_vector_release(&a, &e.stack);
     if (status != REMAT_OK)
         ops->count = 0;
     return status;
+}
+
+void remat_chain_ops_release(const remat_allocator *allocator, remat_chain_ops *ops)
+{
+    if (!ops || !remat_allocator_is_valid(allocator))
+        return;
+    const remat_allocator a = remat_allocator_or_default(allocator);
+    remat_vector_release(&a, ops);
 }

@@ -167,7 +167,7 @@ static bool prepare_choices(preparation *p, uint32_t i)
     }
     uint32_t most = solution->settings.hole_options;
     work->n_choices = n;
-    work->n_holes = !solution->settings.holes ? 0 : most == 0 || most > n ? n : most;
+    work->n_holes = solution->settings.persistent ? 0 : most == 0 || most > n ? n : most;
     if (work->n_holes < n)
         bring_holes_forward(choices, n, work->n_holes);
     solution->choices.count += n;

@@ -53,4 +53,8 @@ bool remat_choice_certify(const remat_choice *choice, remat_plan_cost *cost);
 typedef remat_status remat_visit(void *context, const remat_candidate *candidate);
 remat_status remat_choose_all(remat_choice *choice, size_t most, remat_visit *visit, void *context);
 
+/* The curve of remat_plan_sweep(); releases best. Statuses as remat_choose(). */
+remat_status remat_choose_curve(remat_choice *choice, remat_plan_point *points, size_t capacity,
+                                size_t *count);
+
 #endif

@@ -1,5 +1,5 @@
 /* mixed.c - mixed checkpointing: the table of optima, and the order as a stream of actions. */
-#include "plan/mixed.h"
+#include <remat/plan.h>
 
 #include "base/memory.h"
 
@@ -134,21 +134,24 @@ bool remat_mixed_next(remat_mixed *v, remat_revolve_action *action)
 remat_status remat_mixed_create(const remat_allocator *allocator, uint64_t n, uint64_t s,
                                 remat_mixed **mixed)
 {
+    if (!mixed)
+        return REMAT_INVALID_ARGUMENT;
     *mixed = NULL;
-    if (n > REMAT_MIXED_MAX_STEPS)
+    if (n > REMAT_MIXED_MAX_STEPS || !remat_allocator_is_valid(allocator))
         return REMAT_INVALID_ARGUMENT;
     if (n > 1 && s == 0)
         return REMAT_INFEASIBLE_BUDGET;
     uint64_t most = n ? n - 1 : 0;
-    remat_mixed *v = remat_memory_allocate(allocator, 1, sizeof *v);
+    const remat_allocator a = remat_allocator_or_default(allocator);
+    remat_mixed *v = remat_memory_allocate(&a, 1, sizeof *v);
     if (!v)
         return REMAT_OUT_OF_MEMORY;
-    v->allocator = *allocator;
+    v->allocator = a;
     v->n = v->end = (uint32_t)n;
     v->slots = (uint32_t)(s < most ? s : most);
     size_t n_entries = (v->slots + (size_t)1) * (v->n + (size_t)1);
-    v->table = remat_memory_allocate(allocator, n_entries, sizeof *v->table);
-    v->holdings = remat_memory_allocate(allocator, v->slots, sizeof *v->holdings);
+    v->table = remat_memory_allocate(&a, n_entries, sizeof *v->table);
+    v->holdings = remat_memory_allocate(&a, v->slots, sizeof *v->holdings);
     if (!v->table || !v->holdings) {
         remat_mixed_destroy(v);
         return REMAT_OUT_OF_MEMORY;

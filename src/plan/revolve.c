@@ -1,5 +1,5 @@
 /* revolve.c - closed forms of binomial checkpointing, and the order as a stream of actions. */
-#include "plan/revolve.h"
+#include <remat/plan.h>
 
 #include "base/memory.h"
 
@@ -72,6 +72,8 @@ static bool closed_form(uint64_t n, uint64_t s, uint64_t *extra)
 remat_status remat_revolve_extra_forward(uint64_t n, uint64_t s, uint64_t *extra, uint64_t *high)
 {
     uint64_t upper = 0;
+    if (!extra)
+        return REMAT_INVALID_ARGUMENT;
     *extra = 0;
     if (high)
         *high = 0;
@@ -197,18 +199,21 @@ bool remat_revolve_next(remat_revolve *v, remat_revolve_action *action)
 remat_status remat_revolve_create(const remat_allocator *allocator, uint64_t n, uint64_t s,
                                   remat_revolve **revolve)
 {
+    if (!revolve)
+        return REMAT_INVALID_ARGUMENT;
     *revolve = NULL;
-    if (n > REMAT_REVOLVE_MAX_STEPS)
+    if (n > REMAT_REVOLVE_MAX_STEPS || !remat_allocator_is_valid(allocator))
         return REMAT_INVALID_ARGUMENT;
     if (n > 1 && s == 0)
         return REMAT_INFEASIBLE_BUDGET;
     uint64_t slots = s < n ? s : n;
     slots = slots < REMAT_REVOLVE_MAX_SLOTS ? slots : REMAT_REVOLVE_MAX_SLOTS;
-    remat_revolve *v = remat_memory_allocate(allocator, 1, sizeof *v);
+    const remat_allocator a = remat_allocator_or_default(allocator);
+    remat_revolve *v = remat_memory_allocate(&a, 1, sizeof *v);
     if (!v)
         return REMAT_OUT_OF_MEMORY;
-    *v = (remat_revolve){.allocator = *allocator, .slots = slots, .end = n};
-    v->checkpoints = remat_memory_allocate(allocator, (size_t)slots, sizeof *v->checkpoints);
+    *v = (remat_revolve){.allocator = a, .slots = slots, .end = n};
+    v->checkpoints = remat_memory_allocate(&a, (size_t)slots, sizeof *v->checkpoints);
     if (!v->checkpoints) {
         remat_revolve_destroy(v);
         return REMAT_OUT_OF_MEMORY;

@@ -10,8 +10,8 @@ struct remat_schedule {
     remat_schedule_summary summary;
 };
 
-static remat_status choose(remat_problem *problem, const remat_schedule_options *options,
-                           size_t budget_bytes, remat_choice *choice)
+static remat_status prepare(remat_problem *problem, const remat_schedule_options *options,
+                            remat_choice *choice)
 {
     const remat_schedule_options defaults = REMAT_SCHEDULE_OPTIONS_INIT;
     if (!options)
@@ -28,17 +28,28 @@ static remat_status choose(remat_problem *problem, const remat_schedule_options 
     choice->strategy = options->strategy;
     choice->effort = options->effort;
     choice->time_limit_seconds = options->time_limit_seconds;
-    choice->budget_bytes = budget_bytes;
     choice->unpacked = true;
-    remat_status status = remat_choose(choice);
+    return REMAT_OK;
+}
+
+static remat_status report(const remat_choice *choice, remat_problem *problem, remat_status status)
+{
     if (status == REMAT_INFEASIBLE_BUDGET)
         snprintf(problem->message, sizeof problem->message,
                  "the smallest budget found is %zu bytes; %zu were given", choice->smallest_bytes,
-                 budget_bytes);
+                 choice->budget_bytes);
     else if (status != REMAT_OK)
         snprintf(problem->message, sizeof problem->message, "%s",
                  choice->fault ? choice->fault : "out of memory");
     return status;
+}
+
+static remat_status choose(remat_problem *problem, const remat_schedule_options *options,
+                           size_t budget_bytes, remat_choice *choice)
+{
+    remat_status status = prepare(problem, options, choice);
+    choice->budget_bytes = budget_bytes;
+    return status == REMAT_OK ? report(choice, problem, remat_choose(choice)) : status;
 }
 
 static bool mark_replays(remat_schedule *s, const remat_problem *problem)
@@ -137,4 +148,16 @@ remat_status remat_schedule_min_budget(remat_problem *problem,
     }
     remat_candidate_release(&problem->allocator, &choice.best);
     return status;
+}
+
+remat_status remat_schedule_sweep(remat_problem *problem, const remat_schedule_options *options,
+                                  remat_plan_point *points, size_t capacity, size_t *count)
+{
+    if (!problem || !points || capacity == 0 || !count)
+        return REMAT_INVALID_ARGUMENT;
+    remat_choice choice;
+    remat_status status = prepare(problem, options, &choice);
+    if (status != REMAT_OK)
+        return status;
+    return report(&choice, problem, remat_choose_curve(&choice, points, capacity, count));
 }

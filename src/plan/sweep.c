@@ -106,6 +106,22 @@ static bool hand_out(const sweep *s, const remat_problem *problem, remat_plan_po
     return true;
 }
 
+remat_status remat_choose_curve(remat_choice *choice, remat_plan_point *points, size_t capacity,
+                                size_t *count)
+{
+    const remat_allocator *allocator = &choice->problem->allocator;
+    sweep s = {.allocator = allocator};
+    remat_status status = remat_choose_all(choice, ORDERS_PER_FAMILY, add_point, &s);
+    if (status == REMAT_OK) {
+        leave_unbeaten(&s);
+        if (!hand_out(&s, choice->problem, points, capacity, count))
+            status = REMAT_OUT_OF_MEMORY;
+    }
+    remat_vector_release(allocator, &s.points);
+    remat_candidate_release(allocator, &choice->best);
+    return status;
+}
+
 remat_status remat_plan_sweep(remat_tape *tape, remat_var loss, const remat_exec_options *options,
                               remat_plan_point *points, size_t capacity, size_t *count)
 {
@@ -116,18 +132,10 @@ remat_status remat_plan_sweep(remat_tape *tape, remat_var loss, const remat_exec
     remat_status status = prepare(tape, loss, &options, &allocator, &derivation);
     if (status != REMAT_OK)
         return status;
-    sweep s = {.allocator = &allocator};
     remat_choice choice = choice_for(&derivation.problem, options);
-    status = remat_choose_all(&choice, ORDERS_PER_FAMILY, add_point, &s);
-    if (status == REMAT_OK) {
-        leave_unbeaten(&s);
-        if (!hand_out(&s, &derivation.problem, points, capacity, count))
-            status = REMAT_OUT_OF_MEMORY;
-    }
+    status = remat_choose_curve(&choice, points, capacity, count);
     if (status != REMAT_OK)
         status = remat_plan_report_failure(tape, &choice, status);
-    remat_vector_release(&allocator, &s.points);
-    remat_candidate_release(&allocator, &choice.best);
     remat_derivation_release(&derivation);
     return status;
 }

@@ -132,11 +132,11 @@ static remat_chain_solution *solve_timed(const bench_chain *c, const bench_run *
 static size_t find_middle_budget(const bench_chain *c)
 {
     remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-    settings.holes = false;
+    settings.persistent = true;
     settings.max_points = 16;
     remat_chain_solution *solution = solve(c, &settings);
     size_t budget = middle_budget(solution);
-    remat_chain_solution_release(solution);
+    remat_chain_solution_destroy(solution);
     return budget;
 }
 
@@ -144,7 +144,7 @@ static void run_one(bench_chain *c, const bench_run *run)
 {
     make_chain(c, run);
     remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-    settings.holes = run->holes;
+    settings.persistent = !run->holes;
     settings.hole_options = run->hole_options;
     settings.max_points = run->max_points;
     remat_allocator allocator = remat_allocator_default();
@@ -153,7 +153,7 @@ static void run_one(bench_chain *c, const bench_run *run)
     remat_chain_solution *solution = NULL;
     size_t budget = find_middle_budget(c);
     for (int i = 0; i < SAMPLES; i++) {
-        remat_chain_solution_release(solution);
+        remat_chain_solution_destroy(solution);
         solution = solve_timed(c, run, &settings, budget, &samples[i]);
     }
     remat_chain_ops ops = {0};
@@ -173,7 +173,7 @@ static void run_one(bench_chain *c, const bench_run *run)
            remat_chain_cost(solution, budget) / remat_chain_least_cost(solution));
     (void)fflush(stdout);
     remat_vector_release(&allocator, &ops);
-    remat_chain_solution_release(solution);
+    remat_chain_solution_destroy(solution);
 }
 
 int main(int argc, char **argv)

@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 #include "bench/support/measure.h"
-#include "plan/mixed.h"
+#include <remat/plan.h>
 
 static void run_revolve(uint64_t n, uint64_t s, uint64_t most)
 {

@@ -1,5 +1,6 @@
 /* headers.cpp - every public header compiles as C++17, and its C names link from C++. */
 #include <remat/op.h>
+#include <remat/plan.h>
 #include <remat/remat.h>
 
 extern "C" const char *version_seen_by_cpp();

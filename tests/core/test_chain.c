@@ -46,7 +46,7 @@ static void check_order(const remat_chain *chain, const remat_chain_solution *so
 static void check_persistent(const chain_golden *golden)
 {
     remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-    settings.holes = false;
+    settings.persistent = true;
     remat_chain_solution *solution = solve(&golden->c.chain, &settings);
     assert_int_equal(remat_chain_min_budget(solution), golden->min_persistent);
     assert_int_equal(remat_chain_curve_count(solution), golden->n_curve);
@@ -64,7 +64,7 @@ static void check_persistent(const chain_golden *golden)
         assert_true(remat_chain_cost(solution, budget->bytes) == budget->persistent);
         check_order(&golden->c.chain, solution, budget->bytes, true);
     }
-    remat_chain_solution_release(solution);
+    remat_chain_solution_destroy(solution);
 }
 
 static void check_holes(const chain_golden *golden)
@@ -80,7 +80,7 @@ static void check_holes(const chain_golden *golden)
     }
     for (size_t i = 0; i < remat_chain_curve_count(solution); i++)
         check_order(&golden->c.chain, solution, remat_chain_curve(solution, i).budget_bytes, true);
-    remat_chain_solution_release(solution);
+    remat_chain_solution_destroy(solution);
 }
 
 static FILE *open_golden(void)
@@ -109,7 +109,7 @@ static void test_golden(void **state)
 static void check_window(const chain_golden *golden, bool holes)
 {
     remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-    settings.holes = holes;
+    settings.persistent = !holes;
     remat_chain_solution *full = solve(&golden->c.chain, &settings);
     size_t n = remat_chain_curve_count(full);
     for (size_t i = 0; i < n; i += 1 + n / 8) {
@@ -126,9 +126,9 @@ static void check_window(const chain_golden *golden, bool holes)
             assert_true(within ? found == cost : found >= cost);
             check_order(&golden->c.chain, part, budget, within);
         }
-        remat_chain_solution_release(part);
+        remat_chain_solution_destroy(part);
     }
-    remat_chain_solution_release(full);
+    remat_chain_solution_destroy(full);
 }
 
 static void test_window(void **state)
@@ -159,8 +159,8 @@ static void check_thinned(const chain_golden *golden, uint32_t max_points)
         assert_true(cost >= remat_chain_cost(exact, budget) && cost < INFINITY);
         check_order(&golden->c.chain, thin, budget, false);
     }
-    remat_chain_solution_release(thin);
-    remat_chain_solution_release(exact);
+    remat_chain_solution_destroy(thin);
+    remat_chain_solution_destroy(exact);
 }
 
 static void test_thinned(void **state)
@@ -195,7 +195,7 @@ static void test_costs_are_exact(void **state)
         points[seconds] = remat_chain_curve_count(solution);
         double least = remat_chain_least_cost(solution);
         assert_true(fabs(least / (STAGES * 10 * unit) - 1) < 1e-12);
-        remat_chain_solution_release(solution);
+        remat_chain_solution_destroy(solution);
     }
     assert_int_equal(points[0], points[1]);
 }

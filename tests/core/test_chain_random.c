@@ -42,7 +42,7 @@ static void check_against_table(const remat_chain *chain, bool holes)
 {
     static double expected[CHAIN_ORACLE_BYTES];
     remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-    settings.holes = holes;
+    settings.persistent = !holes;
     remat_chain_solution *solution = solve(chain, &settings);
     chain_oracle_table(chain, holes, expected);
     for (size_t budget = 0; budget < CHAIN_ORACLE_BYTES; budget++)
@@ -55,7 +55,7 @@ static void check_against_table(const remat_chain *chain, bool holes)
         assert_true(i == 0 || expected[point.budget_bytes - 1] > point.cost);
         assert_true(emitted_cost(chain, solution, point.budget_bytes) == point.cost);
     }
-    remat_chain_solution_release(solution);
+    remat_chain_solution_destroy(solution);
 }
 
 static void test_dense_table(void **state)
@@ -83,7 +83,7 @@ static void test_search(void **state)
         uint32_t n = 1 + (uint32_t)test_random_below(&random, 4);
         chain_case_random(&c, &random, n, 1 + (uint32_t)test_random_below(&random, 3));
         remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-        settings.holes = false;
+        settings.persistent = true;
         remat_chain_solution *persistent = solve(&c.chain, &settings);
         remat_chain_solution *holes = solve(&c.chain, NULL);
         size_t least = remat_chain_min_budget(holes);
@@ -94,8 +94,8 @@ static void test_search(void **state)
             assert_true(with_holes <= remat_chain_cost(persistent, budget));
             assert_true(n > 2 || any == with_holes);
         }
-        remat_chain_solution_release(persistent);
-        remat_chain_solution_release(holes);
+        remat_chain_solution_destroy(persistent);
+        remat_chain_solution_destroy(holes);
     }
 }
 
@@ -110,7 +110,7 @@ static void test_hole_options(void **state)
         remat_chain_solution *solutions[6];
         for (uint32_t k = 0; k < 6; k++) { /* none, 1, 2, 3, 4, all */
             remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-            settings.holes = k > 0;
+            settings.persistent = k == 0;
             settings.hole_options = k < 5 ? k : 0;
             solutions[k] = solve(&c.chain, &settings);
         }
@@ -127,7 +127,7 @@ static void test_hole_options(void **state)
                             remat_chain_cost(solutions[k], budget));
         }
         for (uint32_t k = 0; k < 6; k++)
-            remat_chain_solution_release(solutions[k]);
+            remat_chain_solution_destroy(solutions[k]);
     }
 }
 
@@ -140,7 +140,7 @@ static void test_one_budget(void **state)
     for (int i = 0; i < 100; i++) {
         chain_case_random(&c, &random, 7, 3);
         remat_chain_settings settings = REMAT_CHAIN_SETTINGS_INIT;
-        settings.holes = i % 4 != 0;
+        settings.persistent = i % 4 == 0;
         remat_chain_solution *full = solve(&c.chain, &settings);
         size_t least = remat_chain_min_budget(full);
         for (size_t budget = least ? least - 1 : 0; budget < least + 60; budget += 3) {
@@ -153,9 +153,9 @@ static void test_one_budget(void **state)
             assert_int_equal(remat_chain_min_budget(one), least);
             assert_true(remat_chain_cost(one, budget) == cost);
             assert_true(emitted_cost(&c.chain, one, budget) == cost);
-            remat_chain_solution_release(one);
+            remat_chain_solution_destroy(one);
         }
-        remat_chain_solution_release(full);
+        remat_chain_solution_destroy(full);
     }
 }
 
@@ -222,7 +222,7 @@ static void test_bad_bytes(void **state)
     c->stages[5].forward_extra_bytes = SIZE_MAX / 4;
     expect_refusal(c, NULL, REMAT_OVERFLOW, 5, 0);
     c->stages[5].forward_extra_bytes = SIZE_MAX / 8;
-    remat_chain_solution_release(solve(&c->chain, NULL));
+    remat_chain_solution_destroy(solve(&c->chain, NULL));
 }
 
 static void test_bad_arguments(void **state)
@@ -274,7 +274,7 @@ static void test_memory_runs_out(void **state)
         else
             assert_int_equal(status, REMAT_OUT_OF_MEMORY);
         remat_vector_release(&allocator, &ops);
-        remat_chain_solution_release(solution);
+        remat_chain_solution_destroy(solution);
         assert_int_equal(counting.live_blocks, 0);
         assert_int_equal(counting.wrong_sizes, 0);
     }

@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "core/support/counting_allocator.h"
-#include "plan/mixed.h"
+#include <remat/plan.h>
 
 __extension__ typedef unsigned __int128 wide; /* n = 10^12 with one slot takes 5 10^23 steps */
 

@@ -75,7 +75,7 @@ static void release(remat_blocks *blocks)
     remat_vector_release(allocator, &blocks->gradient_bytes);
     remat_memory_release(allocator, blocks->block_of, n, sizeof *blocks->block_of);
     remat_memory_release(allocator, blocks->wanted_bit, n, sizeof *blocks->wanted_bit);
-    remat_chain_solution_release(blocks->solution);
+    remat_chain_solution_destroy(blocks->solution);
     blocks->solution = NULL;
 }
 
