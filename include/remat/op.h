@@ -139,8 +139,8 @@ __attribute__((format(printf, 4, 5)))
 remat_status
 remat_call_fail(char *message, size_t message_bytes, remat_status status, const char *format, ...);
 
-/* The descriptor. It must outlive every tape that uses it; make it static const. Masks: bit i
- * stands for operand (or result) i.
+/* The descriptor. It must outlive every tape and plan that uses it; make it static const. Masks:
+ * bit i stands for operand (or result) i.
  *
  * Two operands may be the same value: then their grad_in have the same data and the later one has
  * accumulate set. Gradients are therefore written in the order of operands, each finished before
@@ -155,14 +155,16 @@ typedef struct remat_op {
     uint32_t flags;      /* REMAT_OP_* */
 
     /* Which operands and results backward reads. Everything else arrives as NULL. needs() may
-     * narrow this for the gradients that are asked for; NULL: the masks as they are. */
+     * narrow this for the gradients that are asked for: it gets both masks filled in and clears
+     * bits. NULL: the masks as they are. */
     uint64_t needs_operands, needs_results;
     void (*needs)(const remat_query *query, uint64_t *operands, uint64_t *results);
 
     uint64_t no_gradient;         /* operands through which no gradient flows (i32 ones never do) */
     uint64_t no_gradient_results; /* results through which none flows (saved statistics) */
 
-    uint64_t in_place;          /* operands whose memory result 0 may take over (equal bytes) */
+    uint64_t in_place; /* operands whose memory result 0 may take over (equal bytes); one that
+                          is the same value as another only if both have the bit */
     uint64_t gradient_in_place; /* operands whose gradient may take over grad_out[0]'s memory */
 
     remat_status (*infer)(remat_infer *infer);

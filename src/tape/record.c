@@ -63,11 +63,11 @@ static remat_status check_op(remat_tape *tape, const remat_op *op, const void *a
     if ((!op->forward && !view) || op->max_operands > REMAT_OP_MAX_OPERANDS ||
         op->n_results > REMAT_OP_MAX_RESULTS || op->min_operands > op->max_operands ||
         (op->n_results == 0 && !(op->flags & REMAT_OP_EFFECT)) ||
-        (view && (op->n_results != 1 || op->min_operands == 0)))
+        (view && (op->n_results != 1 || op->min_operands != 1 || op->max_operands != 1)))
         return remat_tape_fail(tape, REMAT_INVALID_ARGUMENT,
                                "%s: the descriptor is inconsistent: it needs forward() unless it "
                                "is a VIEW, at most %d operands and %d results, results unless it "
-                               "has an EFFECT; a VIEW has an operand and one result",
+                               "has an EFFECT; a VIEW has one operand and one result",
                                op->name, REMAT_OP_MAX_OPERANDS, REMAT_OP_MAX_RESULTS);
     if (n_in < op->min_operands || n_in > op->max_operands)
         return remat_tape_fail(tape, REMAT_INVALID_ARGUMENT,
@@ -138,13 +138,15 @@ static remat_status check_results(remat_tape *tape, const draft *d)
 {
     for (size_t i = 0; i < d->op->n_results; i++) {
         size_t bytes, operand_bytes = 0;
-        char text[128];
-        if (!type_bytes(&d->out[i], &bytes))
+        char text[128], operands[384];
+        if (!type_bytes(&d->out[i], &bytes)) {
+            operands_text(d, operands, sizeof operands);
             return remat_tape_fail(tape, REMAT_OVERFLOW,
                                    "%s (statement %zu): result %zu would be %s, which is invalid "
-                                   "or too large to address",
+                                   "or too large to address; operands: %s",
                                    d->op->name, tape->statements.count, i,
-                                   remat_type_text(&d->out[i], text, sizeof text));
+                                   remat_type_text(&d->out[i], text, sizeof text), operands);
+        }
         if ((d->op->flags & REMAT_OP_VIEW) &&
             (!type_bytes(&d->in[0], &operand_bytes) || operand_bytes != bytes))
             return remat_tape_fail(tape, REMAT_SHAPE_MISMATCH,
