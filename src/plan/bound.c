@@ -6,20 +6,21 @@
 
 #include "plan/bound_cut.h"
 
-#define ROUNDING (1 - 1e-12) /* sums of costs differ by the order of their terms */
+#define LEAST_FLOWS 200         /* fewer branches are not worth it */
+#define ROUNDING    (1 - 1e-12) /* sums of costs differ by the order of their terms */
 
 /* What an effort allows. */
 typedef struct allowance {
     uint64_t visits;    /* of values, when moments are compared by a rough estimate */
-    uint64_t work;      /* nodes and arcs of flows for cuts; */
+    uint64_t cutting;   /* steps of flows for cuts */
     uint64_t branching; /* and for branching */
     size_t cuts;        /* moments */
 } allowance;
 
 static const allowance allowances[] = {
-    [REMAT_EFFORT_DEFAULT] = {400000, 400000, 200000, 24},
-    [REMAT_EFFORT_FAST] = {100000, 100000, 0, 4},
-    [REMAT_EFFORT_THOROUGH] = {4000000, 4000000, 4000000, 256},
+    [REMAT_EFFORT_DEFAULT] = {400000, 1500000, 1000000, 24},
+    [REMAT_EFFORT_FAST] = {100000, 300000, 0, 4},
+    [REMAT_EFFORT_THOROUGH] = {4000000, 30000000, 30000000, 256},
 };
 
 typedef struct candidate {
@@ -127,10 +128,10 @@ static bool gather(bounding *b)
 
 /* ---- Cutting ---------------------------------------------------------------------------------*/
 
-static bool cut(bounding *b, candidate *c, uint64_t work)
+static bool cut(bounding *b, candidate *c, uint64_t steps)
 {
     if (!remat_bound_graph_build(&b->graph, c->t, b->budget) ||
-        !remat_bound_search(&b->graph, b->bound, work, &c->result))
+        !remat_bound_search(&b->graph, b->bound, steps, &c->result))
         return false;
     if (c->result.bound > b->bound)
         b->bound = c->result.bound;
@@ -141,7 +142,7 @@ static bool cut_most_promising(bounding *b)
 {
     size_t done = 0;
     for (; done < b->candidates.count && done < b->allowed->cuts; done++) {
-        if (done >= 2 && b->graph.work >= b->allowed->work)
+        if (done >= 2 && b->graph.flow.steps >= b->allowed->cutting)
             break;
         if (!cut(b, &b->candidates.data[done], 0))
             return false;
@@ -153,12 +154,16 @@ static bool cut_most_promising(bounding *b)
     return true;
 }
 
+/* Pays where many flows can be afforded. */
 static bool branch_on_best(bounding *b)
 {
-    uint64_t end = b->graph.work + b->allowed->branching;
-    for (size_t i = 0; i < b->candidates.count && b->graph.work < end; i++) {
+    uint64_t end = b->graph.flow.steps + b->allowed->branching;
+    uint64_t size = b->graph.flow.n_nodes + (uint64_t)2 * b->graph.flow.n_arcs;
+    if (size * LEAST_FLOWS > b->allowed->branching)
+        return true;
+    for (size_t i = 0; i < b->candidates.count && b->graph.flow.steps < end; i++) {
         candidate *c = &b->candidates.data[i];
-        if (c->result.possible > b->bound && !cut(b, c, (end - b->graph.work + 1) / 2))
+        if (c->result.possible > b->bound && !cut(b, c, (end - b->graph.flow.steps + 1) / 2))
             return false;
     }
     return true;

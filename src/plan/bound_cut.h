@@ -133,7 +133,6 @@ typedef struct remat_bound_graph {
     uint32_t *task_node, *value_node; /* valid where the stamp is `stamp` */
     uint32_t *task_stamp, *value_stamp;
     remat_flow flow;
-    uint64_t work; /* nodes and arcs of all flows so far */
 } remat_bound_graph;
 
 /* What a cut says: for every m, L(m) <= cost + m (weight - room). */
@@ -161,9 +160,9 @@ typedef struct remat_bound_result {
     double possible; /* no more work on this moment can raise the bound above this */
 } remat_bound_result;
 
-/* Searches for the best multiplier, then branches as long as `work` allows (0: not at all). Gives
+/* Searches for the best multiplier, then branches for about `steps` of flows (0: not at all). Gives
  * up when the result cannot exceed `beat`. False: out of memory. */
-bool remat_bound_search(remat_bound_graph *graph, double beat, uint64_t work,
+bool remat_bound_search(remat_bound_graph *graph, double beat, uint64_t steps,
                         remat_bound_result *result);
 
 #endif

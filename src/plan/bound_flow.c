@@ -56,6 +56,7 @@ static int64_t least(int64_t a, int64_t b)
  * can be reached. Found backwards from the drains. */
 static void measure_heights(remat_flow *f)
 {
+    f->steps += f->n_nodes + f->first.data[f->n_nodes];
     uint32_t n = f->n_nodes, n_queued = 0, *queue = f->queue.data, *height = f->height.data;
     for (uint32_t u = 0; u < n; u++) {
         f->current.data[u] = f->first.data[u];
@@ -114,6 +115,7 @@ static void push(ring *r, uint32_t u, uint32_t arc)
     remat_flow *f = r->flow;
     uint32_t v = f->head.data[arc];
     int64_t amount = least(f->excess.data[u], f->room.data[arc]);
+    f->steps++;
     f->room.data[arc] -= amount;
     f->room.data[f->pair.data[arc]] += amount;
     f->excess.data[u] -= amount;
@@ -124,6 +126,7 @@ static void push(ring *r, uint32_t u, uint32_t arc)
 static void relabel(remat_flow *f, uint32_t u)
 {
     uint32_t lowest = f->n_nodes;
+    f->steps += 1 + f->first.data[u + 1] - f->first.data[u];
     for (uint32_t a = f->first.data[u]; a < f->first.data[u + 1]; a++)
         if (f->room.data[a] > 0 && f->height.data[f->head.data[a]] < lowest)
             lowest = f->height.data[f->head.data[a]];

@@ -15,6 +15,7 @@ typedef struct remat_flow_arc {
  * room[place[i]]; that of its reverse is at room[pair[place[i]]]. All zero is empty. */
 typedef struct remat_flow {
     uint32_t n_nodes, n_arcs;
+    uint64_t steps;               /* nodes and arcs that all runs so far have looked at */
     REMAT_VECTOR(uint32_t) first; /* [n_nodes + 1] where the arcs of a node begin, reverses too */
     REMAT_VECTOR(uint32_t) place; /* [n_arcs] */
     REMAT_VECTOR(uint32_t) head, pair; /* [2 n_arcs] */

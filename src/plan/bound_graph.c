@@ -207,7 +207,6 @@ static int64_t run_flow(remat_bound_graph *g, double unit, double scale)
         f->room.data[place] = weight == SIZE_MAX ? REMAT_FLOW_UNLIMITED : capacity(g, weight, unit);
         f->room.data[f->pair.data[place]] = 0;
     }
-    g->work += g->nodes.count + 2 * g->arcs.count;
     return remat_flow_run(f);
 }
 

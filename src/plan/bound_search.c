@@ -151,9 +151,10 @@ static bool add_branch(search *s, branch b)
     return true;
 }
 
-static double least_bound(const search *s, uint32_t *open)
+static double least_bound(search *s, uint32_t *open)
 {
     double least = s->incumbent, least_open = INFINITY;
+    s->graph->flow.steps += s->branches.count;
     *open = REMAT_NONE;
     for (uint32_t i = 0; i < s->branches.count; i++) {
         const branch *b = &s->branches.data[i];
@@ -167,9 +168,9 @@ static double least_bound(const search *s, uint32_t *open)
     return least;
 }
 
-static bool branch_out(search *s, uint64_t work, double *bound)
+static bool branch_out(search *s, uint64_t steps, double *bound)
 {
-    uint64_t end = s->graph->work + work;
+    uint64_t end = s->graph->flow.steps + steps;
     branch root = {.bound = s->bound, .m = s->m, .parent = REMAT_NONE, .next = find_next(s)};
     root.open = root.next != REMAT_NONE;
     s->branches.count = 0;
@@ -180,7 +181,7 @@ static bool branch_out(search *s, uint64_t work, double *bound)
         double least = least_bound(s, &open);
         *bound = least > *bound ? least : *bound;
         if (open == REMAT_NONE || least >= s->incumbent * CLOSE || s->incumbent <= s->beat ||
-            s->graph->work >= end)
+            s->graph->flow.steps >= end)
             return true;
         branch parent = s->branches.data[open];
         s->branches.data[open].replaced = true;
@@ -194,7 +195,7 @@ static bool branch_out(search *s, uint64_t work, double *bound)
     }
 }
 
-static bool search_moment(search *s, uint64_t work, remat_bound_result *result)
+static bool search_moment(search *s, uint64_t steps, remat_bound_result *result)
 {
     begin_at_root(s);
     double m = 1;
@@ -211,20 +212,20 @@ static bool search_moment(search *s, uint64_t work, remat_bound_result *result)
     if (!s->has_high || next_multiplier(s, &m))
         climb(s, m, ROOT_STEPS);
     *result = (remat_bound_result){s->bound, s->incumbent};
-    return work == 0 || s->bound >= s->incumbent * CLOSE || branch_out(s, work, &result->bound);
+    return steps == 0 || s->bound >= s->incumbent * CLOSE || branch_out(s, steps, &result->bound);
 }
 
-bool remat_bound_search(remat_bound_graph *graph, double beat, uint64_t work,
+bool remat_bound_search(remat_bound_graph *graph, double beat, uint64_t steps,
                         remat_bound_result *result)
 {
     const remat_allocator *a = &graph->facts->problem->allocator;
     size_t n = graph->nodes.count;
     search s = {.graph = graph, .beat = beat, .incumbent = INFINITY};
-    s.climb_beat = work == 0 ? beat : 0; /* a weak bound at the root may grow by branching */
+    s.climb_beat = steps == 0 ? beat : 0; /* a weak bound at the root may grow by branching */
     s.low_set = remat_memory_allocate(a, n, 1);
     s.high_set = remat_memory_allocate(a, n, 1);
     s.set = remat_memory_allocate(a, n, 1);
-    bool done = s.low_set && s.high_set && s.set && search_moment(&s, work, result);
+    bool done = s.low_set && s.high_set && s.set && search_moment(&s, steps, result);
     remat_memory_release(a, s.low_set, n, 1);
     remat_memory_release(a, s.high_set, n, 1);
     remat_memory_release(a, s.set, n, 1);
