@@ -21,11 +21,12 @@
  * saving and w(from) = bytes(from) = bytes(to) instead of 0; if several, base deducts the largest
  * saving. A `from` that is held beyond t is never dropped there and saves nothing. So (*) holds.
  *
- * Replays. Let D be FREE or made values that a later task reads. Let X be the forward tasks that
- * run (again) after t. If v is in D but not in K, its maker is in X. If p is in X, each value that
- * p reads is in K, or its maker is in X too: it was there while p ran, and it was either there all
- * the time since t or made after t. A run of p after t is a replay if p <= sure(t). Each task of X
- * counts once. Hence, with cost'(p) = cost(p) if p <= sure(t), else 0:
+ * Replays. Let D be the made values that a later task reads (a value whose maker is beyond sure(t)
+ * may be one of them). Let X be the forward tasks that run (again) after t. If v is in D but not in
+ * K, its maker is in X. If p is in X, each value that p reads is in K, or its maker is in X too: it
+ * was there while p ran, and it was either there all the time since t or made after t. A run of p
+ * after t is a replay if p <= sure(t). Each task of X counts once. Hence, with cost'(p) = cost(p)
+ * if p <= sure(t), else 0:
  *   replay cost >= min { cost'(X) : X closed over K as said, w(K) <= B - base }.
  * A value of a task that must not be replayed can be in K only, unless its maker may have its first
  * run after t. Values of several writers are left out (as if they cost no bytes and are always
@@ -41,6 +42,9 @@
  *
  * Branching. The minimum over X splits into "p in X" and "p not in X"; the smaller of the bounds
  * of the two halves is valid again. That closes the gap between relaxation and minimum.
+ *
+ * Bounds of several moments are alternatives, not terms of a sum: what is replayed after the later
+ * one counts for both.
  *
  * Rounding. Capacities are integers: costs and m w(v) scaled by a power of two and rounded down.
  * A flow that respects them is at most the minimum cut in exact numbers; m (B - base) is rounded
