@@ -330,6 +330,23 @@ remat_var remat_mse(remat_tape *tape, remat_var prediction, remat_var target,
 remat_status remat_set_threads(int threads);
 int remat_threads(void);
 
+/* ---- Costs -----------------------------------------------------------------------------------*/
+
+/* Seconds that each statement of a tape takes, to plan with instead of the estimates of operations:
+ * see options.costs. Immutable; it keeps nothing of the tape and may outlive it. */
+typedef struct remat_costs remat_costs;
+
+/* From arrays of n = remat_tape_statement_count() entries (NULL: nothing known). An entry of NaN is
+ * not known: the estimate stands. remat_cost_measure() makes costs by measuring.
+ * REMAT_INVALID_ARGUMENT: another n, a negative or infinite entry; REMAT_OUT_OF_MEMORY. */
+remat_status remat_costs_create(remat_tape *tape, const double *forward_seconds,
+                                const double *backward_seconds, size_t n, remat_costs **costs);
+void remat_costs_destroy(remat_costs *costs);
+
+/* The costs of one statement; NaN: not known. REMAT_INVALID_ARGUMENT: no such statement. */
+remat_status remat_costs_get(const remat_costs *costs, size_t statement, double *forward_seconds,
+                             double *backward_seconds);
+
 /* ---- Options of planning and running ---------------------------------------------------------*/
 
 typedef enum remat_strategy {
@@ -366,6 +383,10 @@ typedef struct remat_exec_options {
     remat_strategy strategy; /* how to plan */
     remat_effort effort;
     double time_limit_seconds; /* > 0: a search ends early; the plan then depends on the machine */
+
+    /* What statements cost, for this tape (else REMAT_STALE); NULL: estimates, which are the same
+     * everywhere. Only read while planning; remat_exec_update() plans with estimates. */
+    const remat_costs *costs;
 
     /* Called once for every result while planning; its answer overrules remat_keep() and
      * remat_recompute() unless it is REMAT_POLICY_AUTO. RECOMPUTE is ignored where impossible. */
@@ -592,6 +613,17 @@ typedef struct remat_exec_statistics {
     double forward_seconds, replay_seconds, backward_seconds; /* of the last passes */
 } remat_exec_statistics;
 void remat_exec_get_statistics(const remat_exec *exec, remat_exec_statistics *statistics);
+
+/* Runs steps and times every task, some times each, until the time is over (at least one step, at
+ * most nine); the costs are medians. Statements that this exec's steps do not run stay unknown.
+ *
+ * Parameters and the caller's gradients are left alone: what steps add to these goes to scratch
+ * memory of their size, which is given back at the end. Step number and statistics stay as they
+ * are and gradient_ready is not called; but operations with REMAT_OP_EFFECT happen, and a forward
+ * pass that waits for its backward pass is lost. Debug options distort the times.
+ * REMAT_INVALID_ARGUMENT: NULL, or a limit that is not positive; REMAT_OUT_OF_MEMORY; else as
+ * remat_exec_step(). */
+remat_status remat_cost_measure(remat_exec *exec, double time_limit_seconds, remat_costs **costs);
 
 /* ---- Training: optimizers and initialisation on the caller's buffers -------------------------*/
 

@@ -1,12 +1,12 @@
 /* exec.c - life of an exec: planning, memory, passes, and reading what a step left. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "exec/exec.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 remat_status remat_exec_fail(remat_exec *exec, remat_status status, const char *format, ...)
 {
@@ -162,6 +162,7 @@ remat_status remat_exec_create_with_plan(remat_tape *tape, const remat_plan *pla
     made->allocator_is_default = !options->allocator && tape->allocator_is_default;
     made->options = *options;
     made->options.allocator = NULL; /* copied; the caller's struct may be gone */
+    made->options.costs = NULL;     /* they served the plan; another one is for another tape */
     made->tape = tape;
     remat_tape_retain(tape);
     char message[sizeof made->message] = "";
@@ -243,14 +244,7 @@ remat_status remat_exec_update(remat_exec *exec, remat_var loss)
 
 /* ---- Passes ----------------------------------------------------------------------------------*/
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static remat_status check_tape(remat_exec *exec)
+remat_status remat_exec_check_tape(remat_exec *exec)
 {
     if (exec->tag == exec->tape->tag)
         return REMAT_OK;
@@ -295,11 +289,9 @@ static remat_status bind_pointers(remat_exec *exec)
     return REMAT_OK;
 }
 
-remat_status remat_exec_forward(remat_exec *exec)
+remat_status remat_exec_begin(remat_exec *exec)
 {
-    if (!exec)
-        return REMAT_INVALID_ARGUMENT;
-    remat_status status = check_tape(exec);
+    remat_status status = remat_exec_check_tape(exec);
     if (status != REMAT_OK)
         return status;
     exec->state = REMAT_STATE_EMPTY;
@@ -314,9 +306,20 @@ remat_status remat_exec_forward(remat_exec *exec)
     for (size_t i = 0; i < program->kernel_ids.count; i++)
         program->kernel_ids.data[i] = program->kernel_ops.data[i]->kernel_id();
     exec->pass_step = exec->step;
-    double began = now();
-    status = remat_exec_run(exec, 0, program->n_forward);
-    exec->statistics.forward_seconds = now() - began;
+    exec->op_message[0] = '\0';
+    return REMAT_OK;
+}
+
+remat_status remat_exec_forward(remat_exec *exec)
+{
+    if (!exec)
+        return REMAT_INVALID_ARGUMENT;
+    remat_status status = remat_exec_begin(exec);
+    if (status != REMAT_OK)
+        return status;
+    double began = remat_clock_seconds();
+    status = remat_exec_run(exec, 0, exec->program.n_forward);
+    exec->statistics.forward_seconds = remat_clock_seconds() - began;
     if (status != REMAT_OK)
         return status;
     exec->state = REMAT_STATE_FORWARD;
@@ -327,7 +330,7 @@ remat_status remat_exec_forward(remat_exec *exec)
 
 static remat_status check_backward(remat_exec *exec)
 {
-    remat_status status = check_tape(exec);
+    remat_status status = remat_exec_check_tape(exec);
     if (status != REMAT_OK)
         return status;
     if (exec->plan->forward_only)
@@ -366,9 +369,10 @@ remat_status remat_exec_backward(remat_exec *exec)
     remat_exec_free_separate(exec, exec->program.n_forward); /* gradients of an earlier pass */
     exec->statistics.replays = 0;
     exec->statistics.replay_seconds = 0.0;
-    double began = now();
+    double began = remat_clock_seconds();
     status = remat_exec_run(exec, exec->program.n_forward, exec->program.instructions.count - 1);
-    exec->statistics.backward_seconds = now() - began - exec->statistics.replay_seconds;
+    exec->statistics.backward_seconds =
+        remat_clock_seconds() - began - exec->statistics.replay_seconds;
     if (status == REMAT_OK)
         status = remat_exec_notify_untouched(exec);
     if (status != REMAT_OK)
@@ -390,7 +394,7 @@ remat_status remat_exec_step(remat_exec *exec)
 
 static remat_status find_value(remat_exec *exec, remat_var v, uint32_t *index)
 {
-    remat_status status = check_tape(exec);
+    remat_status status = remat_exec_check_tape(exec);
     if (status != REMAT_OK)
         return status;
     *index = remat_tape_index(exec->tape, v);
@@ -491,7 +495,7 @@ remat_status remat_exec_zero_gradients(remat_exec *exec)
 {
     if (!exec)
         return REMAT_INVALID_ARGUMENT;
-    remat_status status = check_tape(exec);
+    remat_status status = remat_exec_check_tape(exec);
     if (status != REMAT_OK)
         return status;
     for (size_t i = 0; i < exec->program.used_gradients.count; i++) {

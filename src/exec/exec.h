@@ -93,8 +93,15 @@ bool remat_program_build(const remat_allocator *allocator, const remat_tape *tap
                          const remat_plan *plan, bool checksums, remat_program *program);
 void remat_program_release(const remat_allocator *allocator, remat_program *program);
 
+/* REMAT_STALE if the tape was cleared since the program was built. */
+remat_status remat_exec_check_tape(remat_exec *exec);
+
+/* Prepares a forward pass: nothing is valid, the caller's pointers are as they are bound now. */
+remat_status remat_exec_begin(remat_exec *exec);
+
 /* Runs instructions [first, end). */
 remat_status remat_exec_run(remat_exec *exec, size_t first, size_t end);
+remat_status remat_exec_run_one(remat_exec *exec, const remat_instruction *instruction);
 
 /* Calls gradient_ready for the requests that no task contributes to. */
 remat_status remat_exec_notify_untouched(remat_exec *exec);

@@ -1,17 +1,9 @@
 /* run.c - the loop over instructions. Nothing here allocates, except in separate_buffers mode. */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "exec/exec.h"
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static inline remat_tensor tensor_at(const remat_exec *exec, uint32_t slot)
 {
@@ -210,7 +202,7 @@ static remat_status notify_ready(remat_exec *exec, const uint32_t *requests, siz
     return REMAT_OK;
 }
 
-static remat_status run_one(remat_exec *exec, const remat_instruction *in)
+remat_status remat_exec_run_one(remat_exec *exec, const remat_instruction *in)
 {
     remat_status status = REMAT_OK;
     if (exec->separate && (status = allocate_separate(exec, in)) != REMAT_OK)
@@ -245,13 +237,13 @@ remat_status remat_exec_run(remat_exec *exec, size_t first, size_t end)
         if (replay) {
             exec->statistics.replays++;
             if (i == first || instructions[i - 1].phase != REMAT_PHASE_REPLAY)
-                replay_began = now();
+                replay_began = remat_clock_seconds();
         }
-        remat_status status = run_one(exec, &instructions[i]);
+        remat_status status = remat_exec_run_one(exec, &instructions[i]);
         if (status != REMAT_OK)
             return status;
         if (replay && instructions[i + 1].phase != REMAT_PHASE_REPLAY)
-            exec->statistics.replay_seconds += now() - replay_began;
+            exec->statistics.replay_seconds += remat_clock_seconds() - replay_began;
     }
     return REMAT_OK;
 }

@@ -2,7 +2,10 @@
  * exist, whose memory is shared, and what every task reads and writes. */
 #include "plan/derive.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "plan/costs.h"
 
 /* Two machine constants turn flops and bytes into estimated seconds: one core of a current CPU. */
 #define FLOPS_PER_SECOND 1e11
@@ -334,7 +337,11 @@ static bool set_cost(derive *c, const remat_statement_view *s, uint64_t gradient
     remat_task *task = current_task(c);
     double flops = backward ? cost.backward_flops : cost.forward_flops;
     double bytes = backward ? cost.backward_bytes : cost.forward_bytes;
-    task->cost = flops / FLOPS_PER_SECOND + bytes / BYTES_PER_SECOND;
+    const remat_costs *known = c->options->costs;
+    double seconds = NAN;
+    if (known)
+        seconds = (backward ? known->backward : known->forward)[task->statement];
+    task->cost = isnan(seconds) ? flops / FLOPS_PER_SECOND + bytes / BYTES_PER_SECOND : seconds;
     task->raw_workspace_bytes =
         backward ? cost.backward_workspace_bytes : cost.forward_workspace_bytes;
     return remat_size_align(task->raw_workspace_bytes, &task->workspace_bytes);

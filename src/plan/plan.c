@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "plan/choose.h"
+#include "plan/costs.h"
 
 remat_status remat_plan_report_failure(remat_tape *tape, const remat_choice *c, remat_status status)
 {
@@ -179,6 +180,10 @@ remat_status remat_plan_check_request(remat_tape *tape, remat_var loss,
     if (options->allocator && !options->allocator->reallocate)
         return remat_tape_complain(tape, REMAT_INVALID_ARGUMENT,
                                    "options.allocator has no reallocate function");
+    if (options->costs && options->costs->fingerprint != remat_tape_fingerprint(tape))
+        return remat_tape_complain(tape, REMAT_STALE,
+                                   "options.costs are those of another tape, or the tape has "
+                                   "changed since: measure again");
     return check_loss(tape, loss, options, index);
 }
 
