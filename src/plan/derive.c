@@ -516,6 +516,19 @@ static bool build(derive *c)
     return c->made && add_forward_tasks(c) && add_backward_tasks(c) && copy_segments(c);
 }
 
+/* Then so can be whatever is in use at once, and no later sum needs a check. */
+static bool all_sizes_add_up(const remat_problem *p)
+{
+    size_t total = 0, workspace = 0, aligned;
+    for (uint32_t t = 0; t < p->n_tasks; t++)
+        if (p->tasks.data[t].workspace_bytes > workspace)
+            workspace = p->tasks.data[t].workspace_bytes;
+    for (size_t v = 0; v < p->values.count; v++)
+        if (!remat_size_add(total, p->values.data[v].bytes, &total))
+            return false;
+    return remat_size_align(workspace, &aligned) && remat_size_add(total, aligned, &total);
+}
+
 remat_status remat_derive(remat_tape *tape, uint32_t loss, const remat_exec_options *options,
                           const remat_allocator *allocator, remat_derivation *derivation)
 {
@@ -531,9 +544,14 @@ remat_status remat_derive(remat_tape *tape, uint32_t loss, const remat_exec_opti
     bool built = build(&c);
     remat_memory_release(allocator, c.flags, c.n_values, 1);
     remat_memory_release(allocator, c.made, derivation->problem.values.count, 1);
-    if (built)
+    bool fits = built && all_sizes_add_up(&derivation->problem);
+    if (fits)
         return REMAT_OK;
     remat_derivation_release(derivation);
+    if (built)
+        return remat_tape_complain(tape, REMAT_OVERFLOW,
+                                   "the values and the workspace of a step have more bytes in all "
+                                   "than can be addressed");
     return remat_tape_complain(tape, REMAT_OUT_OF_MEMORY, "out of memory while planning");
 }
 

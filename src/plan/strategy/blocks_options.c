@@ -305,7 +305,8 @@ static bool add_subset(bench *b, const uint64_t *words, unsigned char *absent)
     subset s = {saved_bytes(b, words), replay_cost(b, words, absent), b->blocks->words.count};
     if (!remat_vector_reserve(allocator, &b->blocks->words, n_words))
         return false;
-    memcpy(b->blocks->words.data + s.words, words, n_words * sizeof *words);
+    if (n_words > 0)
+        memcpy(b->blocks->words.data + s.words, words, n_words * sizeof *words);
     b->blocks->words.count += n_words;
     return remat_vector_push(allocator, &b->subsets, s);
 }
