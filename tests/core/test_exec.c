@@ -71,7 +71,7 @@ static void passes_follow_their_order(void **state)
     expect_says(exec, "remat_exec_forward()");
     assert_int_equal(remat_exec_value(exec, loss, &data), REMAT_OUT_OF_ORDER);
     assert_int_equal(remat_exec_forward(exec), REMAT_OK);
-    assert_true(remat_exec_loss(exec) < 1); /* no NaN */
+    assert_true(remat_exec_loss(exec) < 1);               /* no NaN */
     assert_int_equal(remat_exec_forward(exec), REMAT_OK); /* may follow anything */
     assert_int_equal(remat_exec_backward(exec), REMAT_OK);
     assert_int_equal(remat_exec_value(exec, loss, &data), REMAT_OK);
@@ -330,6 +330,32 @@ static void forward_only_frees_at_the_last_use(void **state)
     remat_exec_destroy(exec);
 }
 
+/* After a step nothing but what is held can be read. */
+static void poison_overwrites_what_is_dropped(void **state)
+{
+    (void)state;
+    _Alignas(64) static unsigned char arena[8192];
+    const void *data;
+    remat_var y = record_layers(net_input(&net), 3), loss = net_loss(&net, y);
+    assert_int_equal(remat_request_gradient(net.tape, y, NULL), REMAT_OK);
+    remat_exec *exec = make_exec(
+        loss, (remat_exec_options){.poison = true, .arena = arena, .arena_bytes = sizeof arena});
+    remat_plan_summary summary;
+    remat_plan_summarize(remat_exec_plan(exec), &summary);
+    assert_int_equal(remat_exec_step(exec), REMAT_OK);
+    size_t clean = 0;
+    for (size_t i = 0; i < summary.arena_bytes; i++)
+        clean += arena[i] != 0xFF;
+    assert_true(clean > 0 && clean <= sizeof(double) * (1 + NET_WIDTH));
+    assert_int_equal(remat_exec_value(exec, loss, &data), REMAT_OK);
+    memset(arena + ((const unsigned char *)data - arena), 0xFF, sizeof(double));
+    assert_int_equal(remat_exec_gradient(exec, y, &data), REMAT_OK);
+    memset(arena + ((const unsigned char *)data - arena), 0xFF, NET_WIDTH * sizeof(double));
+    for (size_t i = 0; i < summary.arena_bytes; i++)
+        assert_int_equal(arena[i], 0xFF);
+    remat_exec_destroy(exec);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -346,6 +372,7 @@ int main(void)
         TEST(a_loss_may_be_a_view_of_a_leaf),
         TEST(a_leaf_may_be_seeded),
         TEST(a_step_without_gradients_is_a_forward_pass),
+        TEST(poison_overwrites_what_is_dropped),
         TEST(forward_only_frees_at_the_last_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,7 @@ extern const remat_op fake_softsign; /* x / (1 + |x|); backward reads the operan
 extern const remat_op fake_add;      /* (x0 + x1 + ...) / n, 1 to 32 operands, in place both ways */
 extern const remat_op fake_multiply; /* a b / 2; backward reads the other one */
 extern const remat_op fake_pair;     /* (a + b) / 2 and (a - b) / 2; two results with gradients */
+extern const remat_op fake_cross;    /* (a + b back to front) / 2; only a's memory may be reused */
 extern const remat_op fake_noise;    /* RANDOM: x times 1/2 or 5/4 */
 
 /* ---- Mixing, views, effects: fake_structure.c, fake_effects.c --------------------------------*/

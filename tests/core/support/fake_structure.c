@@ -194,6 +194,47 @@ const remat_op fake_reverse = {.name = "fake_reverse",
                                .forward = reverse_forward,
                                .backward = reverse_backward};
 
+/* ---- cross: element by element in one operand only -------------------------------------------*/
+
+static remat_status cross_forward(const remat_forward *call)
+{
+    int64_t n = remat_tensor_count(&call->out[0]);
+    fake_require(call->out[0].data != call->in[1].data);
+    for (int64_t i = 0; i < n; i++)
+        fake_put(&call->out[0], i,
+                 0.5 * (fake_get(&call->in[0], i) + fake_get(&call->in[1], n - 1 - i)));
+    return REMAT_OK;
+}
+
+static void cross_give(const remat_backward *call, size_t k)
+{
+    int64_t n = remat_tensor_count(&call->grad_out[0]);
+    for (int64_t i = 0; call->grad_in[k].data && i < n; i++)
+        fake_give(&call->grad_in[k], k == 0 ? i : n - 1 - i, 0.5 * fake_get(&call->grad_out[0], i),
+                  call->accumulate[k]);
+}
+
+static remat_status cross_backward(const remat_backward *call)
+{
+    bool in_place = call->grad_in[0].data == call->grad_out[0].data;
+    fake_require(fake_backward_is_exact(call, 0, 0));
+    fake_require(call->grad_in[1].data != call->grad_out[0].data);
+    cross_give(call, in_place ? 1 : 0);
+    cross_give(call, in_place ? 0 : 1);
+    return REMAT_OK;
+}
+
+const remat_op fake_cross = {.name = "fake_cross",
+                             .min_operands = 2,
+                             .max_operands = 2,
+                             .n_results = 1,
+                             .in_place = 1,
+                             .gradient_in_place = 1,
+                             .infer = fake_infer_same,
+                             .cost = fake_cost_elements,
+                             .forward = cross_forward,
+                             .backward = cross_backward};
+
 /* ---- gather: rows by an i32 index ------------------------------------------------------------*/
 
 static remat_status gather_infer(remat_infer *infer)

@@ -199,6 +199,14 @@ static void record_product(random_tape *r, const remat_op *op, int left, int rig
     record(r, op, NULL, 2, in, kind);
 }
 
+static void record_cross(random_tape *r, int kind)
+{
+    remat_var in[2] = {pick(r, kind), pick(r, kind)};
+    if (chance(r, 40))
+        in[1] = in[0];
+    record(r, &fake_cross, NULL, 2, in, kind);
+}
+
 static void record_pair(random_tape *r, int kind)
 {
     remat_var in[2] = {pick(r, kind), pick(r, kind)}, out[2];
@@ -271,6 +279,8 @@ static void record_statement(random_tape *r)
         record_add(r, kind);
     else if (choice < 60)
         record_product(r, &fake_multiply, kind, kind, kind);
+    else if (choice < 64)
+        record_cross(r, kind);
     else if (choice < 68)
         record_pair(r, kind);
     else if (choice < 76)
