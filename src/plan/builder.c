@@ -75,10 +75,10 @@ remat_status remat_problem_add_value(remat_problem *problem, size_t bytes, bool 
                              .origin = (uint32_t)index,
                              .class = REMAT_CLASS_GRADIENT, /* until a forward task makes it */
                              .pinned = keep};
-    if (!remat_vector_reserve(&problem->allocator, &problem->made, 1) ||
+    if (!remat_vector_reserve(&problem->allocator, &problem->marks, 1) ||
         !remat_vector_push(&problem->allocator, &problem->values, v))
         return no_memory(problem);
-    problem->made.data[problem->made.count++] = 0;
+    problem->marks.data[problem->marks.count++] = 0;
     problem->total_bytes = total;
     *value = (uint32_t)index;
     return REMAT_OK;
@@ -86,38 +86,43 @@ remat_status remat_problem_add_value(remat_problem *problem, size_t bytes, bool 
 
 /* ---- Tasks -----------------------------------------------------------------------------------*/
 
-static bool names_twice(const uint32_t *list, size_t n, uint32_t value)
+/* Marks of a value. */
+enum { MADE = 1, NAMED = 2 /* in the list that is being checked */ };
+
+/* The value exists, is named once, and is made before or is not, as it has to be. */
+static remat_status check_item(remat_problem *problem, const char *what, const uint32_t *list,
+                               size_t i, bool must_be_made)
 {
-    size_t times = 0;
-    for (size_t i = 0; i < n; i++)
-        times += list[i] == value;
-    return times > 1;
+    const char *wrong = NULL;
+    if (list[i] >= problem->values.count)
+        wrong = "which was not added";
+    else if (problem->marks.data[list[i]] & NAMED)
+        wrong = "which the list names before";
+    else if (must_be_made && !(problem->marks.data[list[i]] & MADE))
+        wrong = "which no earlier task makes";
+    else if (!must_be_made && (problem->marks.data[list[i]] & MADE))
+        wrong = "which an earlier task makes";
+    return wrong ? refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: %s[%zu] is value %u, %s",
+                          problem->n_tasks, what, i, list[i], wrong)
+                 : REMAT_OK;
 }
 
-/* Every value of a list exists, is named once, and is made before or is not, as it has to be. */
 static remat_status check_list(remat_problem *problem, const char *what, const uint32_t *list,
                                size_t n, bool must_be_made)
 {
-    uint32_t task = problem->n_tasks;
     if (n > 0 && !list)
-        return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: the list of %s is NULL", task,
-                      what);
-    for (size_t i = 0; i < n; i++) {
-        if (list[i] >= problem->values.count)
-            return refuse(problem, REMAT_INVALID_ARGUMENT,
-                          "task %u: %s[%zu] is value %u, which was not added", task, what, i,
-                          list[i]);
-        if (names_twice(list, n, list[i]))
-            return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: %s names value %u twice", task,
-                          what, list[i]);
-        if (must_be_made != (problem->made.data[list[i]] != 0))
-            return refuse(problem, REMAT_INVALID_ARGUMENT,
-                          must_be_made
-                              ? "task %u: %s[%zu] is value %u, which no earlier task makes"
-                              : "task %u: %s[%zu] is value %u, which an earlier task makes",
-                          task, what, i, list[i]);
+        return refuse(problem, REMAT_INVALID_ARGUMENT, "task %u: the list of %s is NULL",
+                      problem->n_tasks, what);
+    remat_status status = REMAT_OK;
+    size_t i = 0;
+    for (; i < n && status == REMAT_OK; i++) {
+        status = check_item(problem, what, list, i, must_be_made);
+        if (status == REMAT_OK)
+            problem->marks.data[list[i]] |= NAMED;
     }
-    return REMAT_OK;
+    for (size_t k = status == REMAT_OK ? i : i - 1; k-- > 0;)
+        problem->marks.data[list[k]] &= MADE;
+    return status;
 }
 
 static remat_status check_spec(remat_problem *problem, const remat_task_spec *spec, bool forward)
@@ -160,8 +165,7 @@ static bool reserve(remat_problem *problem, const remat_task_spec *spec)
            remat_vector_reserve(allocator, &problem->writes, spec->n_writes + spec->n_adds);
 }
 
-/* Statements order the backward tasks by what they belong to: the latest forward task whose result
- * they read, never later than that of the task before. */
+/* The latest forward task whose result a backward task reads. */
 static uint32_t statement_of(const remat_problem *problem, const remat_task_spec *spec)
 {
     uint32_t latest = 0;
@@ -173,14 +177,12 @@ static uint32_t statement_of(const remat_problem *problem, const remat_task_spec
     return latest;
 }
 
-/* A task that belongs to a later forward task than the one before it lifts all those before it. */
-static void keep_statements_descending(remat_problem *problem)
+void remat_problem_complete(remat_problem *problem)
 {
-    for (uint32_t t = problem->n_tasks - 1; t-- > problem->n_forward;) {
+    for (uint32_t t = problem->n_tasks; t-- > problem->n_forward + 1;) {
         remat_task *task = &problem->tasks.data[t];
-        if (task->statement >= task[1].statement)
-            break;
-        task->statement = task[1].statement;
+        if (task[-1].statement < task->statement)
+            task[-1].statement = task->statement;
     }
 }
 
@@ -206,7 +208,7 @@ static remat_status add_task(remat_problem *problem, const remat_task_spec *spec
         bool adds = i >= spec->n_writes;
         uint32_t value = adds ? spec->adds[i - spec->n_writes] : spec->writes[i];
         problem->writes.data[problem->writes.count++] = (remat_write){value, adds};
-        problem->made.data[value] = 1;
+        problem->marks.data[value] = MADE;
         if (forward) {
             problem->values.data[value].class = REMAT_CLASS_ACTIVATION;
             problem->values.data[value].origin = problem->n_tasks;
@@ -219,8 +221,6 @@ static remat_status add_task(remat_problem *problem, const remat_task_spec *spec
     problem->segments.data[0].end = problem->n_statements;
     problem->tasks.data[problem->tasks.count++] = (remat_task){
         .reads = (uint32_t)problem->reads.count, .writes = (uint32_t)problem->writes.count};
-    if (!forward)
-        keep_statements_descending(problem);
     return REMAT_OK;
 }
 

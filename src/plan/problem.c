@@ -14,7 +14,7 @@ void remat_problem_release(remat_problem *problem)
     remat_vector_release(&allocator, &problem->reuses);
     remat_vector_release(&allocator, &problem->values);
     remat_vector_release(&allocator, &problem->segments);
-    remat_vector_release(&allocator, &problem->made);
+    remat_vector_release(&allocator, &problem->marks);
 }
 
 uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment_range *segments,

@@ -74,7 +74,7 @@ struct remat_problem {
     REMAT_VECTOR(remat_problem_value) values;
     remat_ranges segments; /* parents before children, in order of `first` */
     /* Of problems built by hand (plan.h) only. */
-    REMAT_VECTOR(unsigned char) made; /* per value: a task has written it */
+    REMAT_VECTOR(unsigned char) marks; /* per value: see builder.c */
     size_t total_bytes;
     double total_cost;
     char message[256];
@@ -115,6 +115,11 @@ uint32_t remat_segment_advance(remat_segment_cursor *cursor, const remat_segment
                                size_t n_segments, uint32_t statement);
 
 void remat_problem_release(remat_problem *problem);
+
+/* Before a problem built by hand is planned: a backward task belongs to the latest forward task
+ * that it or a later backward task reads from, so that statements descend. More tasks may follow,
+ * and another call. */
+void remat_problem_complete(remat_problem *problem);
 
 /* Segment 0 comes first, parents before children and around them, in order of `first`. */
 bool remat_ranges_nest(const remat_ranges *ranges);

@@ -24,6 +24,7 @@ static remat_status prepare(remat_problem *problem, const remat_schedule_options
                  "the options' strategy, effort or time limit is out of range");
         return REMAT_INVALID_ARGUMENT;
     }
+    remat_problem_complete(problem);
     choice->problem = problem;
     choice->strategy = options->strategy;
     choice->effort = options->effort;
