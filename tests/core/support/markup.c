@@ -36,21 +36,31 @@ size_t markup_count(const char *text, const char *part)
     return n;
 }
 
-/* Knows no gaps in Unicode but those that matter here: overlong forms and beyond U+10FFFF. */
+/* Bytes of the character at `at`; 0: none that XML allows. The text ends with a 0. */
+static size_t character_bytes(const unsigned char *at)
+{
+    if (at[0] < 0x80)
+        return at[0] >= 0x20 || at[0] == '\t' || at[0] == '\n' || at[0] == '\r';
+    size_t bytes = at[0] < 0xC2 || at[0] > 0xF4 ? 0 : at[0] < 0xE0 ? 2 : at[0] < 0xF0 ? 3 : 4;
+    for (size_t i = 1; i < bytes; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    bool overlong = (at[0] == 0xE0 && at[1] < 0xA0) || (at[0] == 0xF0 && at[1] < 0x90);
+    bool surrogate = at[0] == 0xED && at[1] >= 0xA0;
+    bool beyond = at[0] == 0xF4 && at[1] >= 0x90;
+    bool no_character = at[0] == 0xEF && at[1] == 0xBF && at[2] >= 0xBE;
+    return overlong || surrogate || beyond || no_character ? 0 : bytes;
+}
+
 static bool is_utf8(const char *at, const char *end)
 {
     while (at < end) {
-        unsigned char c = (unsigned char)*at++;
-        if (c < 0x20 && c != '\t' && c != '\n' && c != '\r')
+        size_t bytes = character_bytes((const unsigned char *)at);
+        if (bytes == 0)
             return false;
-        int more = c < 0x80 ? 0 : c >= 0xC2 && c < 0xE0 ? 1 : (c & 0xF0) == 0xE0 ? 2 : 3;
-        if ((c >= 0x80 && c < 0xC2) || c > 0xF4)
-            return false;
-        for (; more > 0; more--, at++)
-            if (at >= end || ((unsigned char)*at & 0xC0) != 0x80)
-                return false;
+        at += bytes;
     }
-    return true;
+    return at == end;
 }
 
 static bool take(reader *r, const char *what)
