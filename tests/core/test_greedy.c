@@ -266,6 +266,25 @@ static void random_problems_keep_promises(void **state)
     }
 }
 
+static void more_effort_is_never_worse(void **state)
+{
+    (void)state;
+    const dag_shape shape = {.n_statements = 30, .odd = true};
+    for (uint64_t seed = 0; seed < 8; seed++) {
+        remat_problem problem;
+        remat_runs runs = {0};
+        remat_simulation fast, more;
+        dag_random(&shape, seed, &problem);
+        size_t budget = keep_all_peak(&problem) * 65 / 100;
+        if (search(&problem, budget, REMAT_EFFORT_FAST, NULL, &runs, &fast)) {
+            assert_true(search(&problem, budget, REMAT_EFFORT_DEFAULT, NULL, &runs, &more));
+            assert_true(more.replay_cost <= fast.replay_cost);
+        }
+        remat_vector_release(&problem.allocator, &runs);
+        remat_problem_release(&problem);
+    }
+}
+
 static void keep_all_replays_nothing(void **state)
 {
     (void)state;
@@ -352,6 +371,7 @@ int main(void)
         cmocka_unit_test(fast_effort_is_near_optimal),
         cmocka_unit_test(evaluation_equals_simulation),
         cmocka_unit_test(random_problems_keep_promises),
+        cmocka_unit_test(more_effort_is_never_worse),
         cmocka_unit_test(keep_all_replays_nothing),
         cmocka_unit_test(large_problems_fit),
         cmocka_unit_test(time_limit_ends_search),

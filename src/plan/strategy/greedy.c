@@ -5,15 +5,16 @@
 
 #include "plan/strategy/greedy_search.h"
 
-/* Steps of work, and numbers of constructions, by remat_effort. Annealing n tasks takes at most
- * anneal_factor n^2 steps, more would not help. */
-static const struct effort {
+/* More effort means more stages, so that it never does worse. A stage constructs until there are
+ * least_builds and then up to most_builds while build_work lasts, and improves the best. Annealing
+ * n tasks takes at most anneal_factor n^2 steps of work: more would not help. */
+static const struct stage {
     uint64_t build_work, anneal_work, anneal_factor;
-    uint32_t least_builds, most_builds;
-} EFFORTS[] = {
-    [REMAT_EFFORT_DEFAULT] = {4000000, 30000000, 1000, 7, 64},
-    [REMAT_EFFORT_FAST] = {1000000, 2000000, 300, 3, 16},
-    [REMAT_EFFORT_THOROUGH] = {40000000, 400000000, 10000, 7, 400},
+    uint32_t least_builds, most_builds; /* those of earlier stages included */
+} STAGES[] = {
+    {1000000, 2000000, 300, 3, 16},
+    {4000000, 30000000, 1000, 7, 64},
+    {40000000, 400000000, 10000, 7, 400},
 };
 
 /* Tried in this order, then again with random factors. */
@@ -167,6 +168,7 @@ typedef struct search {
     remat_greedy g;
     remat_runs best, trial;
     remat_greedy_score score; /* of `best` */
+    uint32_t n_builds;
 } search;
 
 /* Takes the trial if it is better than the best, or the first. */
@@ -198,24 +200,40 @@ static bool offer_order(search *s, const remat_runs *order)
     return true;
 }
 
-static bool build_all(search *s, const struct effort *effort)
+static bool build_one(search *s)
+{
+    uint32_t i = s->n_builds++;
+    remat_greedy_weights weights = WEIGHTS[i % N_WEIGHTS];
+    weights.noise = i < N_WEIGHTS ? 0 : 1;
+    weights.seed = i;
+    bool built;
+    if (!remat_greedy_build(&s->g, &weights, &s->trial, &built))
+        return false;
+    if (built)
+        offer(s);
+    return true;
+}
+
+static bool build(search *s, const struct stage *stage)
 {
     uint64_t start = s->g.work;
-    for (uint32_t i = 0; i < effort->most_builds; i++) {
-        if (i >= effort->least_builds && s->g.work - start > effort->build_work)
+    while (s->n_builds < stage->most_builds) {
+        if (s->n_builds >= stage->least_builds && s->g.work - start > stage->build_work)
             break;
-        if (i > 0 && remat_greedy_out_of_time(&s->g))
+        if (s->n_builds > 0 && remat_greedy_out_of_time(&s->g))
             break;
-        remat_greedy_weights weights = WEIGHTS[i % N_WEIGHTS];
-        weights.noise = i < N_WEIGHTS ? 0 : 1;
-        weights.seed = i;
-        bool built;
-        if (!remat_greedy_build(&s->g, &weights, &s->trial, &built))
+        if (!build_one(s))
             return false;
-        if (built)
-            offer(s);
     }
     return true;
+}
+
+static bool anneal(search *s, const struct stage *stage)
+{
+    uint64_t n = s->g.problem->n_tasks;
+    uint64_t enough = n < UINT16_MAX ? stage->anneal_factor * n * (n + 16) : stage->anneal_work;
+    uint64_t work = enough < stage->anneal_work ? enough : stage->anneal_work;
+    return remat_greedy_anneal(&s->g, work, &s->best, &s->score);
 }
 
 /* A task needs its operands, results and workspace at once, whatever the order. */
@@ -242,15 +260,12 @@ static bool is_hopeless(remat_greedy *g)
     return false;
 }
 
-static bool anneal(search *s, const struct effort *effort)
+static size_t stages_of(remat_effort effort)
 {
-    uint64_t n = s->g.problem->n_tasks;
-    uint64_t enough = n < UINT16_MAX ? effort->anneal_factor * n * (n + 16) : effort->anneal_work;
-    uint64_t work = enough < effort->anneal_work ? enough : effort->anneal_work;
-    return remat_greedy_anneal(&s->g, work, &s->best, &s->score);
+    return effort == REMAT_EFFORT_FAST ? 1 : effort == REMAT_EFFORT_DEFAULT ? 2 : 3;
 }
 
-static bool find(search *s, const struct effort *effort, const remat_runs *start)
+static bool find(search *s, remat_effort effort, const remat_runs *start)
 {
     if (!offer_order(s, NULL))
         return false;
@@ -258,7 +273,10 @@ static bool find(search *s, const struct effort *effort, const remat_runs *start
         return true;
     if (start && !offer_order(s, start))
         return false;
-    return build_all(s, effort) && anneal(s, effort);
+    for (size_t i = 0; i < stages_of(effort); i++)
+        if (!build(s, &STAGES[i]) || !anneal(s, &STAGES[i]))
+            return false;
+    return true;
 }
 
 /* The judge's word on the best sequence, whose runs are appended if it fits. */
@@ -296,7 +314,7 @@ bool remat_order_greedy_from(const remat_problem *problem, size_t budget_bytes, 
     bool done = remat_greedy_create(problem, budget_bytes, &s.g);
     if (done && time_limit_seconds > 0)
         s.g.deadline = remat_greedy_seconds() + time_limit_seconds;
-    done = done && find(&s, &EFFORTS[effort], start) && judge(&s, runs, feasible);
+    done = done && find(&s, effort, start) && judge(&s, runs, feasible);
     remat_greedy_release(&s.g);
     remat_vector_release(&problem->allocator, &s.best);
     remat_vector_release(&problem->allocator, &s.trial);

@@ -186,7 +186,7 @@ static size_t first_run(const remat_runs *s, uint32_t task)
 }
 
 /* Position of the first reader after `at` of what the task at `at` makes; s->count: none. */
-static size_t next_reader(remat_greedy *g, const remat_runs *s, size_t at)
+static size_t next_reader(const remat_greedy *g, const remat_runs *s, size_t at)
 {
     const remat_problem *p = g->problem;
     uint32_t made = remat_greedy_task(s->data[at]);
@@ -252,15 +252,15 @@ static bool split_somewhere(remat_greedy *g, remat_runs *s)
 bool remat_greedy_move(remat_greedy *g, remat_runs *s, const remat_greedy_score *score)
 {
     bool over = score->peak_bytes > g->budget;
-    do {
+    do { /* mostly one change; sometimes several, after which the peak may be elsewhere */
         uint32_t kind = remat_greedy_below(g, 8);
         bool done = true;
         if (kind < 2)
             remove_replay(g, s);
         else if (kind < 4)
             shift_replay(g, s);
-        else if (kind < 6 && over)
-            done = split_at(g, s, score->peak_at < s->count ? score->peak_at : s->count - 1);
+        else if (kind < 6 && over && score->peak_at < s->count)
+            done = split_at(g, s, score->peak_at);
         else if (kind < 6)
             done = split_at(g, s, remat_greedy_below(g, (uint32_t)s->count));
         else
