@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/fail.h"
 #include "evaluate.h"
-#include "fail.h"
 #include "progress.h"
 #include "train.h"
 

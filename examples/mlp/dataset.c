@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fail.h"
+#include "common/fail.h"
 #include "idx.h"
 
 #define FASHION_FOLDER "/usr/share/datasets/fashion-mnist"

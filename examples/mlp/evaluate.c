@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "fail.h"
+#include "common/fail.h"
 
 typedef struct evaluation {
     size_t batch;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "fail.h"
+#include "common/fail.h"
 
 #define TYPE_UNSIGNED_BYTE 8
 #define MAX_BYTES          (UINT64_C(1) << 32) /* a header that says more is a broken header */

@@ -1,10 +1,13 @@
 /* main.c - trains a multilayer perceptron with remat: options, data, training, report. */
 #include <stdio.h>
 
+#include "common/fail.h"
 #include "compare.h"
 #include "evaluate.h"
-#include "fail.h"
+#include "sweep.h"
 #include "train.h"
+
+const char program_name[] = "mlp";
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -28,6 +31,8 @@ static bool print_report(const trainer *t, const options *o)
 static bool run(const options *o, const dataset *data)
 {
     trainer t;
+    if (o->sweep)
+        return sweep(o, data);
     if (o->compare)
         return compare(o, data);
     if (!trainer_create(o, data, o->strategy, &t))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fail.h"
+#include "common/fail.h"
 
 #define PARTS           4 /* parameters, gradients, two states */
 #define ALIGNMENT       64

@@ -1,14 +1,13 @@
 /* options.c - see options.h. */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "fail.h"
+#include "common/fail.h"
+#include "common/numbers.h"
 
 #define SMALL_SET 10000 /* images */
 
@@ -27,14 +26,19 @@ static const char help[] =
     "                        0.02 for momentum, 0.001 for adam and adamw)\n"
     "  --optimizer NAME      sgd, momentum, adam or adamw (adam)\n"
     "  --dropout X           rate after each hidden layer, 0 <= X < 1 (0)\n"
-    "  --strategy NAME       which activations to recompute: auto, keep-all, segments or sqrt\n"
-    "                        (auto: the segments that --segment marks)\n"
+    "  --budget SIZE         the most memory for activations: 64MiB, 1.5GB, or 50% of what\n"
+    "                        keeping all of them takes (none)\n"
+    "  --strategy NAME       which activations to recompute: auto, keep-all, segments, sqrt,\n"
+    "                        blocks or greedy (auto: the cheapest that fits the budget; without\n"
+    "                        a budget the segments that --segment marks)\n"
     "  --segment N           hidden layers per segment (about the square root of the depth)\n"
     "  --seed N              of weights, order and dropout (1)\n"
     "  --threads N           of the matrix products (1)\n"
     "  --compare             train under keep-all and under --strategy, side by side; the exit\n"
     "                        status is 1 if the losses differ in a bit\n"
     "  --print-plan          print the plan before training\n"
+    "  --plan-svg FILE       draw the plan: memory over a step; with --sweep the curve\n"
+    "  --sweep               print what each amount of memory costs in time, and do not train\n"
     "  --help                this text\n"
     "\n"
     "Exit status: 0 success, 1 failure, 2 wrong usage.\n";
@@ -49,12 +53,15 @@ enum {
     RATE,
     OPTIMIZER,
     DROPOUT,
+    BUDGET,
     STRATEGY,
     SEGMENT,
     SEED,
     THREADS,
     COMPARE,
     PRINT_PLAN,
+    PLAN_SVG,
+    SWEEP,
     HELP
 };
 
@@ -68,45 +75,18 @@ static const struct option long_options[] = {
     {"learning-rate", required_argument, NULL, RATE},
     {"optimizer", required_argument, NULL, OPTIMIZER},
     {"dropout", required_argument, NULL, DROPOUT},
+    {"budget", required_argument, NULL, BUDGET},
     {"strategy", required_argument, NULL, STRATEGY},
     {"segment", required_argument, NULL, SEGMENT},
     {"seed", required_argument, NULL, SEED},
     {"threads", required_argument, NULL, THREADS},
     {"compare", no_argument, NULL, COMPARE},
     {"print-plan", no_argument, NULL, PRINT_PLAN},
+    {"plan-svg", required_argument, NULL, PLAN_SVG},
+    {"sweep", no_argument, NULL, SWEEP},
     {"help", no_argument, NULL, HELP},
     {NULL, 0, NULL, 0},
 };
-
-static bool parse_whole(const char *name, const char *text, uint64_t low, uint64_t high,
-                        uint64_t *value)
-{
-    char *end;
-    errno = 0;
-    unsigned long long parsed = strtoull(text, &end, 10);
-    bool is_digits = *text != '\0' && strspn(text, "0123456789") == strlen(text);
-    if (!is_digits || errno != 0 || parsed < low || parsed > high)
-        return fail("--%s wants a whole number from %llu to %llu, not '%s'", name,
-                    (unsigned long long)low, (unsigned long long)high, text);
-    *value = parsed;
-    return true;
-}
-
-static bool parse_size(const char *name, const char *text, size_t high, size_t *value)
-{
-    uint64_t parsed;
-    if (!parse_whole(name, text, 1, high, &parsed))
-        return false;
-    *value = (size_t)parsed;
-    return true;
-}
-
-static bool parse_real(const char *name, const char *text, double *value)
-{
-    char *end;
-    *value = strtod(text, &end);
-    return (end != text && *end == '\0') || fail("--%s wants a number, not '%s'", name, text);
-}
 
 static bool parse_rate(const char *text, double *rate)
 {
@@ -129,17 +109,6 @@ static bool parse_optimizer(const char *text, optimizer_kind *kind)
         }
     }
     return fail("--optimizer is sgd, momentum, adam or adamw, not '%s'", text);
-}
-
-static bool parse_strategy(const char *text, remat_strategy *strategy)
-{
-    for (int k = 0; k < REMAT_STRATEGY_COUNT; k++) {
-        if (strcmp(text, remat_strategy_name((remat_strategy)k)) == 0) {
-            *strategy = (remat_strategy)k;
-            return true;
-        }
-    }
-    return fail("--strategy is auto, keep-all, segments or sqrt, not '%s'", text);
 }
 
 static bool parse_threads(const char *text, int *threads)
@@ -173,6 +142,8 @@ static bool parse_one(int option, const char *text, options *o)
         return parse_optimizer(text, &o->optimizer);
     case DROPOUT:
         return parse_dropout(text, &o->dropout);
+    case BUDGET:
+        return budget_parse("budget", text, &o->budget);
     case STRATEGY:
         return parse_strategy(text, &o->strategy);
     case SEGMENT:
@@ -187,6 +158,12 @@ static bool parse_one(int option, const char *text, options *o)
     case PRINT_PLAN:
         o->print_plan = true;
         return true;
+    case PLAN_SVG:
+        o->plan_svg = text;
+        return true;
+    case SWEEP:
+        o->sweep = true;
+        return true;
     default:
         return false; /* getopt_long has said what is wrong */
     }
@@ -199,6 +176,10 @@ static bool fit_together(const options *o)
         return fail("--segment goes with --strategy segments or auto only");
     if (o->compare && o->strategy == REMAT_STRATEGY_KEEP_ALL)
         return fail("--compare compares with keep-all: choose another --strategy");
+    if (o->sweep && budget_is_given(&o->budget))
+        return fail("--sweep shows every budget: leave --budget out");
+    if (o->sweep && (o->compare || o->print_plan))
+        return fail("--sweep neither trains nor plans: leave --compare and --print-plan out");
     return true;
 }
 

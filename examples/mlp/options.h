@@ -4,6 +4,7 @@
 
 #include <remat/remat.h>
 
+#include "common/bytes.h"
 #include "optimizer.h"
 
 /* 0 (learning_rate: 0, segment: 0) stands for "not given": see options_complete(). */
@@ -15,7 +16,9 @@ typedef struct options {
     remat_strategy strategy;
     uint64_t seed;
     int threads;
-    bool compare, print_plan;
+    budget budget;
+    const char *plan_svg; /* file; NULL: none */
+    bool compare, print_plan, sweep;
 } options;
 
 typedef enum options_result { OPTIONS_RUN, OPTIONS_HELP_SHOWN, OPTIONS_WRONG } options_result;

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fail.h"
+#include "common/fail.h"
+#include "common/file.h"
 #include "progress.h"
 
 /* record: inputs are the trainer's own buffers, which each step fills anew. */
@@ -20,14 +21,30 @@ static remat_var record(trainer *t, const options *o, remat_strategy strategy)
     return remat_cross_entropy(t->tape, logits, y, NULL);
 }
 
-/* plan: which activations to keep; and take the one arena that all steps run in. */
-static bool plan(trainer *t, const options *o, remat_strategy strategy, remat_var loss)
+/* A budget may be a share of what keeping all takes. */
+static bool find_budget(trainer *t, const options *o, remat_exec_options *exec_options)
 {
+    remat_plan *plan = NULL;
+    remat_plan_summary summary;
+    if (remat_plan_create(t->tape, t->loss_value, exec_options, &plan) != REMAT_OK)
+        return fail("%s", remat_tape_message(t->tape));
+    remat_plan_summarize(plan, &summary);
+    remat_plan_destroy(plan);
+    exec_options->budget_bytes = budget_bytes(&o->budget, summary.keep_all_bytes);
+    return true;
+}
+
+/* plan: which activations to keep; and take the one arena that all steps run in. */
+static bool plan(trainer *t, const options *o, remat_strategy strategy)
+{
+    const bool is_measure = o->compare && strategy == REMAT_STRATEGY_KEEP_ALL;
     remat_exec_options exec_options = REMAT_EXEC_OPTIONS_INIT;
     exec_options.strategy = strategy;
     exec_options.seed = o->seed;
     exec_options.overwrite_gradients = true; /* so that nobody has to zero them */
-    if (remat_exec_create(t->tape, loss, &exec_options, &t->exec) != REMAT_OK)
+    if (budget_is_given(&o->budget) && !is_measure && !find_budget(t, o, &exec_options))
+        return false;
+    if (remat_exec_create(t->tape, t->loss_value, &exec_options, &t->exec) != REMAT_OK)
         return fail("%s", remat_tape_message(t->tape));
     remat_tape_params(t->tape, NULL, 0, &t->n_params);
     t->params = calloc(t->n_params, sizeof *t->params);
@@ -38,7 +55,7 @@ static bool plan(trainer *t, const options *o, remat_strategy strategy, remat_va
     return true;
 }
 
-bool trainer_create(const options *o, const dataset *data, remat_strategy strategy, trainer *t)
+bool trainer_record(const options *o, const dataset *data, remat_strategy strategy, trainer *t)
 {
     *t = (trainer){.data = data, .batch = o->batch, .optimizer = optimizer_make(o->optimizer)};
     t->images = calloc(o->batch * data->features, sizeof *t->images);
@@ -46,13 +63,23 @@ bool trainer_create(const options *o, const dataset *data, remat_strategy strate
     bool ok = t->images && t->labels && remat_tape_create(NULL, &t->tape) == REMAT_OK;
     if (!ok)
         fail("not enough memory for batches of %zu: lower --batch", o->batch);
-    ok = ok &&
-         model_create(data->features, o->depth, o->width, data->classes, o->dropout, o->seed,
-                      &t->model) &&
-         plan(t, o, strategy, record(t, o, strategy));
-    if (!ok)
+    ok = ok && model_create(data->features, o->depth, o->width, data->classes, o->dropout, o->seed,
+                            &t->model);
+    if (ok)
+        t->loss_value = record(t, o, strategy);
+    else
         trainer_destroy(t);
     return ok;
+}
+
+bool trainer_create(const options *o, const dataset *data, remat_strategy strategy, trainer *t)
+{
+    if (!trainer_record(o, data, strategy, t))
+        return false;
+    if (plan(t, o, strategy))
+        return true;
+    trainer_destroy(t);
+    return false;
 }
 
 void trainer_destroy(trainer *t)
@@ -109,11 +136,18 @@ bool trainer_fail(const trainer *t, remat_status status)
     return fail("%s", *message ? message : remat_status_text(status));
 }
 
+static remat_status write_timeline(FILE *out, const void *plan)
+{
+    return remat_plan_write_timeline_svg(plan, out);
+}
+
 bool trainer_print(const trainer *t, const options *o)
 {
+    const remat_plan *plan = remat_exec_plan(t->exec);
     printf("network: %zu hidden layers of %zu, %zu parameters; %s, batch %zu, %zu steps\n",
            o->depth, o->width, t->model.n_parameters, optimizer_name(o->optimizer), o->batch,
            o->steps);
-    return !o->print_plan || remat_plan_print(remat_exec_plan(t->exec), stdout) == REMAT_OK ||
-           fail("the plan could not be printed");
+    if (o->print_plan && remat_plan_print(plan, stdout) != REMAT_OK)
+        return fail("the plan could not be printed");
+    return o->plan_svg == NULL || file_write(o->plan_svg, write_timeline, plan);
 }

@@ -49,6 +49,12 @@ expect 2 'optimizer is' --optimizer lbfgs
 expect 2 'strategy is' --strategy best
 expect 2 'segment goes with' --strategy sqrt --segment 2
 expect 2 'compare compares with keep-all' --strategy keep-all --compare
+for size in '' 0 0% -1 1e6 64XB 64Mi 1.MB .5MB 50%% nan% 2000% 99999999999999999999 99999999TiB; do
+    expect 2 'budget wants a size' --budget "$size"
+done
+expect 2 'leave --budget out' --sweep --budget 1MB
+expect 2 'leave --compare and --print-plan out' --sweep --print-plan
+expect 2 'leave --compare and --print-plan out' --sweep --compare
 
 # ---- Data
 expect 1 'cannot open' --data "$work/nowhere"
@@ -132,6 +138,24 @@ expect 0 'strategy: keep-all, 0 replays' --data "$digits" --strategy keep-all --
     --optimizer sgd
 expect 1 'no longer finite' --data "$digits" --optimizer sgd --learning-rate 1e6
 expect 0 'test accuracy: \(9[6-9]\|100\)' --data "$digits"
+
+# ---- Budgets
+for budget in 40% 30kB '30.5 KiB' 32000; do
+    expect 0 "$same" --data "$digits" --compare --depth 20 --width 32 --budget "$budget" --steps 40
+    grep -q 'arena bytes, planned  *[0-9]*  *[0-9]*  *0\.[0-9]*x' "$work/out" ||
+        complain "no memory saved under --budget $budget"
+done
+expect 0 'strategy: greedy, [1-9]' --data "$digits" --depth 20 --width 32 --budget 45% \
+    --strategy greedy --steps 5
+expect 0 'strategy: keep-all, 0 replays' --data "$digits" --budget 100% --steps 5
+expect 1 'smallest arena found needs' --data "$digits" --budget 100 --steps 5
+expect 0 ' 100.0  *0.00 .* keep-all$' --data "$digits" --depth 20 --sweep
+expect 0 ' [1-9][0-9]*  *blocks$' --data "$digits" --depth 20 --sweep --plan-svg "$work/curve.svg"
+grep -q '</svg>' "$work/curve.svg" || complain 'no curve in --plan-svg'
+expect 0 'test accuracy' --data "$digits" --budget 80% --steps 5 --plan-svg "$work/plan.svg"
+grep -q '</svg>' "$work/plan.svg" || complain 'no plan in --plan-svg'
+expect 1 'cannot write' --data "$digits" --steps 5 --plan-svg "$work/nowhere/plan.svg"
+expect 1 'cannot write' --data "$digits" --sweep --plan-svg "$work/nowhere/plan.svg"
 
 # The same seed gives the same training, another one does not.
 result() { "$mlp" --data "$digits" --steps 30 "$@" | sed -n 's/ *[0-9.]* images.*//; /loss/p'; }

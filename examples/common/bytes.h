@@ -1,0 +1,27 @@
+/* bytes.h - amounts of memory as people write them: 64MiB, 1.5GB, 4096, 50%. */
+#ifndef EXAMPLES_COMMON_BYTES_H
+#define EXAMPLES_COMMON_BYTES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A decimal number, perhaps with a fraction, and a unit in any case: B, kB, MB, GB, TB count by
+ * 1000, KiB, MiB, GiB, TiB by 1024; no unit: bytes. Rounded down to whole bytes. False: it is
+ * something else, or more than SIZE_MAX. */
+bool bytes_parse(const char *text, size_t *bytes);
+
+/* A budget: bytes as above, above 0, or a share of a whole that is known later. All zero: none. */
+typedef struct budget {
+    size_t bytes;
+    double share; /* of the whole; 0: bytes stand */
+} budget;
+
+/* If the text is wrong the reason is said on stderr, and false returned. */
+bool budget_parse(const char *name, const char *text, budget *b);
+bool budget_is_given(const budget *b);
+size_t budget_bytes(const budget *b, size_t whole); /* at least 1 if one is given, else 0 */
+
+/* "64.0 MiB"; returns text. */
+const char *bytes_text(size_t bytes, char text[24]);
+
+#endif
