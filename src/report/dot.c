@@ -14,7 +14,7 @@ static const struct {
 } fates[N_FATES] = {
     [UNUSED] = {"#FFFFFF", "#BBBBBB", "not computed"},
     [PASSING] = {"#E6E6E6", "#777777", "used and freed within the forward pass"},
-    [KEPT] = {"#A6CFEA", "#0072B2", "kept for the backward pass"},
+    [KEPT] = {"#A6CFEA", "#0072B2", "kept after the forward pass"},
     [REPLAYED] = {"#FAD48A", "#C07F00", "dropped and replayed"},
 };
 
