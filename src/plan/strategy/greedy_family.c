@@ -4,11 +4,10 @@
 
 #include "plan/strategy/strategy.h"
 
-#define LEVELS 8
-#define SMALL  200 /* tasks up to which every level gets the effort that was asked for */
+#define MOST_LEVELS 24
 
 typedef struct ladder {
-    remat_runs runs[LEVELS]; /* descending budgets */
+    remat_runs runs[MOST_LEVELS]; /* descending budgets */
 } ladder;
 
 /* No schedule needs less than its most demanding task and what has to stay. */
@@ -25,21 +24,32 @@ static size_t least_bytes(const remat_problem *p)
     return least > 0 ? least : 1;
 }
 
+/* One search is within a few percent of what ten times the work finds: more levels are worth more
+ * than more work at each. */
+static int level_count(const remat_problem *problem, remat_effort effort)
+{
+    if (problem->n_tasks > 100000)
+        return 3;
+    if (problem->n_tasks > 1000 || effort == REMAT_EFFORT_FAST)
+        return 10;
+    return MOST_LEVELS;
+}
+
 static bool climb(remat_family *family, const remat_search_limits *limits)
 {
     const remat_problem *problem = family->problem;
     ladder *l = family->state;
     double low = (double)least_bytes(problem), high = (double)limits->max_bytes;
-    remat_effort effort = limits->effort == REMAT_EFFORT_DEFAULT && problem->n_tasks > SMALL
-                              ? REMAT_EFFORT_FAST
-                              : limits->effort;
+    int levels = level_count(problem, limits->effort);
+    remat_effort effort =
+        limits->effort == REMAT_EFFORT_THOROUGH ? REMAT_EFFORT_DEFAULT : REMAT_EFFORT_FAST;
     const remat_runs *below = NULL;
-    for (int level = 0; level < LEVELS && high > low; level++) {
+    for (int level = 0; level < levels && high > low; level++) {
         /* Geometric: small budgets, where much is replayed, are close together. */
-        size_t budget = (size_t)(low * pow(high / low, (level + 0.5) / LEVELS));
-        remat_runs *runs = &l->runs[LEVELS - 1 - level];
+        size_t budget = (size_t)(low * pow(high / low, (level + 0.5) / levels));
+        remat_runs *runs = &l->runs[levels - 1 - level];
+        double time_limit = limits->time_limit_seconds / levels;
         bool feasible = false;
-        double time_limit = limits->time_limit_seconds / LEVELS;
         bool done = below
                         ? remat_order_greedy_from(problem, budget, effort, time_limit, below, runs,
                                                   &feasible)
@@ -50,8 +60,7 @@ static bool climb(remat_family *family, const remat_search_limits *limits)
             below = runs;
     }
     /* Levels below the first feasible one are empty and come last. */
-    family->count = 0;
-    while (family->count < LEVELS && l->runs[family->count].count > 0)
+    while (family->count < (size_t)levels && l->runs[family->count].count > 0)
         family->count++;
     return true;
 }
@@ -84,7 +93,7 @@ void remat_greedy_close(remat_family *family)
 {
     const remat_allocator *allocator = &family->problem->allocator;
     ladder *l = family->state;
-    for (int level = 0; l && level < LEVELS; level++)
+    for (int level = 0; l && level < MOST_LEVELS; level++)
         remat_vector_release(allocator, &l->runs[level]);
     remat_memory_release(allocator, l, 1, sizeof *l);
 }
