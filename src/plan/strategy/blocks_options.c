@@ -506,7 +506,7 @@ static bool add_option(bench *b, uint32_t index, const subset *s, remat_block_ty
     const size_t *activation = &blocks->activation_bytes.data[index];
     const size_t *gradient = &blocks->gradient_bytes.data[index];
     remat_simulation result;
-    if (!measure(b, blocks->words.data + s->words, &result))
+    if (!measure(b, remat_vector_at(&blocks->words, s->words), &result))
         return false;
     double forward = 0.0;
     for (uint32_t t = 1; t < b->problem.n_forward; t++)
