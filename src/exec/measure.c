@@ -110,7 +110,8 @@ static remat_status run_steps(measurement *m)
     const remat_exec_options options = exec->options;
     remat_status status = REMAT_OK;
     exec->options.gradient_ready = NULL;
-    memset(m->scratch.data, 0, m->scratch_bytes);
+    if (m->scratch_bytes > 0)
+        memset(m->scratch.data, 0, m->scratch_bytes);
     for (int k = 0; k < ROUNDS && status == REMAT_OK; k++) {
         status = run_step(m, k == 0);
         if (remat_clock_seconds() > m->end)
