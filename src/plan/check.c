@@ -55,15 +55,24 @@ static void leave(checker *c, uint32_t index)
     c->n_active--;
 }
 
-static bool sweep(checker *c, size_t n, const uint64_t *by_last, size_t arena_bytes)
+/* Each by itself, and in order of time: what the sweep relies on. */
+static bool are_sane(const remat_buffer *buffers, size_t n, size_t arena_bytes)
 {
-    size_t ended = 0;
     for (size_t i = 0; i < n; i++) {
-        const remat_buffer *b = &c->buffers[i];
+        const remat_buffer *b = &buffers[i];
         if (b->bytes > arena_bytes || b->offset > arena_bytes - b->bytes ||
             b->offset % REMAT_ALIGNMENT != 0 || (i > 0 && b->first < b[-1].first) ||
             b->last < b->first)
             return false;
+    }
+    return true;
+}
+
+static bool sweep(checker *c, size_t n, const uint64_t *by_last)
+{
+    size_t ended = 0;
+    for (size_t i = 0; i < n; i++) {
+        const remat_buffer *b = &c->buffers[i];
         for (; by_last[ended] >> 32 < b->first; ended++)
             leave(c, (uint32_t)(by_last[ended] & UINT32_MAX));
         if (!enter(c, (uint32_t)i))
@@ -86,7 +95,7 @@ bool remat_layout_check(const remat_allocator *allocator, const remat_buffers *b
             by_last[i] = (uint64_t)buffers->data[i].last << 32 | i;
         if (n > 0)
             qsort(by_last, n, sizeof *by_last, compare_words);
-        valid = sweep(&c, n, by_last, arena_bytes);
+        valid = are_sane(c.buffers, n, arena_bytes) && sweep(&c, n, by_last);
     }
     remat_memory_release(allocator, c.active, n + 1, sizeof *c.active);
     remat_memory_release(allocator, by_last, n, sizeof *by_last);
