@@ -3,10 +3,6 @@
 
 #include "plan/bound.h"
 
-/* Judging every order of a family is affordable up to so many orders times tasks; beyond, only
- * those near the budget are judged. */
-#define JUDGE_ALL  300000
-#define JUDGE_NEAR 8
 #define FAST_BOUND 5000 /* tasks from which the certificate is computed with less effort */
 
 void remat_candidate_release(const remat_allocator *allocator, remat_candidate *c)
@@ -75,45 +71,26 @@ static bool fits(const remat_choice *choice, size_t bytes)
     return choice->budget_bytes == 0 || bytes <= choice->budget_bytes;
 }
 
-/* Takes the candidate as the best if it fits and is cheaper; else releases it. */
-static remat_status take_if_better(remat_choice *choice, remat_candidate *c, bool *fit)
+/* Takes the candidate as the best, in exchange for the present one, if it fits and is cheaper. */
+static remat_status take_if_better(remat_choice *choice, remat_candidate *c)
 {
     remat_status status = REMAT_OK;
-    *fit = false;
-    if (fits(choice, c->simulation.peak_bytes)) {
+    if (!fits(choice, c->simulation.peak_bytes))
+        return REMAT_OK;
+    if (!c->made)
         status = pack(choice, c);
-        *fit = status == REMAT_OK && fits(choice, c->arena_bytes);
-    }
-    if (*fit && is_cheaper(c, &choice->best)) {
+    if (status == REMAT_OK && fits(choice, c->arena_bytes) && is_cheaper(c, &choice->best)) {
         remat_candidate previous = choice->best;
         choice->best = *c;
         *c = previous;
     }
-    remat_candidate_release(&choice->problem->allocator, c);
     return status;
 }
 
 /* ---- One family ------------------------------------------------------------------------------*/
 
-/* First order worth judging: those before it need far more bytes than the budget. */
-static size_t first_index(const remat_choice *choice, const remat_strategy_row *row,
-                          const remat_family *family)
-{
-    if (!row->needs || family->count * choice->problem->n_tasks <= JUDGE_ALL)
-        return 0;
-    size_t low = 0, high = family->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (row->needs(family, middle) <= choice->budget_bytes)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low > JUDGE_NEAR ? low - JUDGE_NEAR : 0;
-}
-
-/* No order fits: packs the smallest, so that the error can name it. */
-static remat_status pack_smallest(remat_choice *choice, remat_strategy strategy,
+/* Judges an order of the family and packs it, only to learn the size of its arena. */
+static remat_status measure_arena(remat_choice *choice, remat_strategy strategy,
                                   const remat_family *family, size_t index)
 {
     remat_candidate c;
@@ -124,36 +101,46 @@ static remat_status pack_smallest(remat_choice *choice, remat_strategy strategy,
     return status;
 }
 
+/* No order fits: finds the smallest arena of all, so that the error can name it. Live bytes bound
+ * an arena from below, so only orders with less of them than the smallest arena are packed. */
+static remat_status find_smallest(remat_choice *choice, remat_strategy strategy,
+                                  const remat_family *family, size_t *peaks)
+{
+    for (size_t k = 0; k < family->count; k++) {
+        size_t least = 0;
+        for (size_t i = 1; i < family->count; i++)
+            if (peaks[i] < peaks[least])
+                least = i;
+        if (peaks[least] >= choice->smallest_bytes)
+            break;
+        peaks[least] = SIZE_MAX; /* done */
+        remat_status status = measure_arena(choice, strategy, family, least);
+        if (status != REMAT_OK)
+            return status;
+    }
+    return REMAT_OK;
+}
+
+/* Judges every order, whatever the budget: what a budget can choose from is part of what a larger
+ * one can, so more budget never costs more time. */
 static remat_status search_family(remat_choice *choice, remat_strategy strategy,
                                   const remat_family *family)
 {
-    const remat_strategy_row *row = remat_strategy_find(strategy);
-    bool all = family->count * choice->problem->n_tasks <= JUDGE_ALL, found = false;
-    size_t smallest = family->count - 1, smallest_peak = SIZE_MAX;
-    for (size_t i = first_index(choice, row, family); i < family->count && (all || !found); i++) {
+    const remat_allocator *allocator = &choice->problem->allocator;
+    size_t *peaks = remat_memory_allocate(allocator, family->count, sizeof *peaks);
+    remat_status status = peaks ? REMAT_OK : REMAT_OUT_OF_MEMORY;
+    for (size_t i = 0; i < family->count && status == REMAT_OK; i++) {
         remat_candidate c;
-        bool fit;
-        remat_status status = judge(choice, strategy, family, i, &c);
-        if (c.simulation.peak_bytes < smallest_peak) {
-            smallest_peak = c.simulation.peak_bytes;
-            smallest = i;
-        }
-        if (status == REMAT_OK && choice->best.made && !is_cheaper(&c, &choice->best)) {
-            remat_candidate_release(&choice->problem->allocator, &c);
-            found |= fits(choice, c.simulation.peak_bytes);
-            continue;
-        }
-        if (status == REMAT_OK)
-            status = take_if_better(choice, &c, &fit);
-        else
-            remat_candidate_release(&choice->problem->allocator, &c);
-        if (status != REMAT_OK)
-            return status;
-        found |= fit;
+        status = judge(choice, strategy, family, i, &c);
+        peaks[i] = c.simulation.peak_bytes;
+        if (status == REMAT_OK && is_cheaper(&c, &choice->best))
+            status = take_if_better(choice, &c);
+        remat_candidate_release(allocator, &c);
     }
-    if (!found && family->count > 0 && !choice->best.made)
-        return pack_smallest(choice, strategy, family, smallest);
-    return REMAT_OK;
+    if (status == REMAT_OK && !choice->best.made)
+        status = find_smallest(choice, strategy, family, peaks);
+    remat_memory_release(allocator, peaks, family->count, sizeof *peaks);
+    return status;
 }
 
 /* The search is slow: where blocks have something to offer it needs to be asked for. */
@@ -185,14 +172,13 @@ static remat_status measure_keep_all(remat_choice *choice)
 {
     const remat_family family = {.problem = choice->problem, .count = 1};
     remat_candidate c;
-    bool fit;
     remat_status status = judge(choice, REMAT_STRATEGY_KEEP_ALL, &family, 0, &c);
     if (status == REMAT_OK)
         status = pack(choice, &c);
     choice->keep_all_bytes = c.arena_bytes;
     choice->keep_all_peak = c.simulation.peak_bytes;
     if (status == REMAT_OK)
-        return take_if_better(choice, &c, &fit);
+        status = take_if_better(choice, &c);
     remat_candidate_release(&choice->problem->allocator, &c);
     return status;
 }
