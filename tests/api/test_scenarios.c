@@ -12,16 +12,6 @@
 
 enum { ROWS = 4, WIDTH = 16, LAYERS = 12 };
 
-static void begin(trial *t)
-{
-    assert_int_equal(remat_segment_begin(t->tape, NULL), REMAT_OK);
-}
-
-static void end(trial *t)
-{
-    assert_int_equal(remat_segment_end(t->tape), REMAT_OK);
-}
-
 /* ---- A constant input ------------------------------------------------------------------------*/
 
 typedef struct constant_case {
@@ -36,11 +26,11 @@ static remat_var record_constant_input(trial *t, void *context)
     for (unsigned i = 0; i < 4; i++) {
         const bool marked = (c->segments >> i & 1) != 0;
         if (marked)
-            begin(t);
+            trial_segment_begin(t);
         x = remat_tanh(t->tape, trial_dense(t, x, WIDTH, WIDTH));
         x = remat_gelu(t->tape, x);
         if (marked)
-            end(t);
+            trial_segment_end(t);
     }
     return trial_mean_square(t, x);
 }
@@ -82,11 +72,11 @@ static remat_var record_frozen(trial *t, void *context)
                                     : trial_input(t, REMAT_SHAPE(ROWS, WIDTH));
     remat_var (*weight)(trial *, remat_shape) = c->trained ? trial_parameter : trial_constant;
     const remat_var none = {0};
-    begin(t);
+    trial_segment_begin(t);
     x = remat_linear(t->tape, x, weight(t, REMAT_SHAPE(WIDTH, WIDTH)), none);
     x = remat_layer_norm(t->tape, x, none, none, 1e-5);
     x = remat_reshape(t->tape, remat_relu(t->tape, x), REMAT_SHAPE(1, ROWS * WIDTH));
-    end(t);
+    trial_segment_end(t);
     x = remat_linear(t->tape, x, weight(t, REMAT_SHAPE(3, ROWS * WIDTH)), none);
     return trial_mean_square(t, x);
 }
@@ -184,10 +174,10 @@ static remat_var record_aliases(trial *t, void *context)
     const int kind = *(const int *)context;
     remat_var x = trial_parameter(t, REMAT_SHAPE(WIDTH, WIDTH));
     for (int i = 0; i < 4; i++) {
-        begin(t);
+        trial_segment_begin(t);
         remat_var y = remat_tanh(t->tape, twice(t, kind, x));
         x = i % 2 ? y : remat_add(t->tape, x, remat_sigmoid(t->tape, y));
-        end(t);
+        trial_segment_end(t);
     }
     return trial_mean_square(t, x);
 }
@@ -207,10 +197,10 @@ static remat_var record_lengths(trial *t, void *context)
     remat_var x = trial_input(t, REMAT_SHAPE(ROWS, WIDTH));
     for (size_t i = 0; i < LAYERS; i++) {
         if (i % length == 0)
-            begin(t);
+            trial_segment_begin(t);
         x = remat_gelu(t->tape, remat_tanh(t->tape, trial_dense(t, x, WIDTH, WIDTH)));
         if (i % length == length - 1 || i == LAYERS - 1)
-            end(t);
+            trial_segment_end(t);
     }
     return trial_mean_square(t, x);
 }
@@ -321,17 +311,17 @@ static remat_var record_view_result(trial *t, void *context)
     const view_case *c = context;
     const remat_var x = trial_input(t, REMAT_SHAPE(ROWS, WIDTH));
     const remat_var p = trial_parameter(t, REMAT_SHAPE(ROWS, WIDTH));
-    begin(t);
+    trial_segment_begin(t);
     remat_var sum = remat_add(t->tape, x, p), y = sum;
     if (c->view)
         y = remat_reshape(t->tape, y, REMAT_SHAPE(WIDTH, ROWS));
     if (!c->in_place)
         assert_int_equal(remat_keep(t->tape, sum), REMAT_OK);
     y = remat_relu(t->tape, y);
-    end(t);
-    begin(t);
+    trial_segment_end(t);
+    trial_segment_begin(t);
     y = remat_square(t->tape, remat_tanh(t->tape, remat_exp(t->tape, y)));
-    end(t);
+    trial_segment_end(t);
     return remat_sum(t->tape, y, NULL, 0, false);
 }
 

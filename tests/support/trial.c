@@ -73,6 +73,18 @@ remat_var trial_labels(trial *t, remat_shape shape, int32_t classes)
     return remat_input(t->tape, NULL, REMAT_I32, shape, data);
 }
 
+/* ---- Parts of networks -----------------------------------------------------------------------*/
+
+void trial_segment_begin(trial *t)
+{
+    assert_int_equal(remat_segment_begin(t->tape, NULL), REMAT_OK);
+}
+
+void trial_segment_end(trial *t)
+{
+    assert_int_equal(remat_segment_end(t->tape), REMAT_OK);
+}
+
 remat_var trial_dense(trial *t, remat_var x, int64_t in, int64_t out)
 {
     const remat_var weight = trial_parameter(t, REMAT_SHAPE(out, in));

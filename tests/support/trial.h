@@ -34,6 +34,9 @@ remat_var trial_input(trial *t, remat_shape shape);
 remat_var trial_constant(trial *t, remat_shape shape);
 remat_var trial_labels(trial *t, remat_shape shape, int32_t classes);
 
+void trial_segment_begin(trial *t);
+void trial_segment_end(trial *t);
+
 /* A dense layer with its own weights: x [rows, in] -> [rows, out]. */
 remat_var trial_dense(trial *t, remat_var x, int64_t in, int64_t out);
 remat_var trial_mean_square(trial *t, remat_var x);
