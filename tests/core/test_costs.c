@@ -279,12 +279,15 @@ static void inference_leaves_the_backward_pass_unknown(void **state)
     remat_exec *exec = NULL;
     remat_costs *costs = NULL;
     remat_exec_options o = REMAT_EXEC_OPTIONS_INIT;
+    remat_exec_statistics statistics;
     double forward, backward;
     o.forward_only = true;
     assert_int_equal(remat_exec_create(n.net.tape, n.loss, &o, &exec), REMAT_OK);
     assert_int_equal(remat_cost_measure(exec, 1e-9, &costs), REMAT_OK);
     assert_int_equal(remat_costs_get(costs, 0, &forward, &backward), REMAT_OK);
     assert_true(forward >= 0.0 && isnan(backward));
+    remat_exec_get_statistics(exec, &statistics);
+    assert_true(statistics.measured_peak_bytes == 0 && statistics.steps == 0);
     remat_costs_destroy(costs);
     remat_exec_destroy(exec);
 }

@@ -181,9 +181,25 @@ static void edits_are_refused_with_a_reason(void **state)
     expect_edit_refused("run 0", "run 4000000000", invalid, "too large");
     expect_edit_refused("run 0", "run 0-4000000000", invalid, "too large");
     expect_edit_refused("run 0", "run 0 0", invalid, "");
+    expect_edit_refused("run 0-1", "run 0-20 0-20 0-20 0-20 0-20", invalid,
+                        "more actions than announced");
     expect_edit_refused("run 0", "run\t0", invalid, "byte 0x09");
     expect_edit_refused("run 0", "walk 0", invalid, "expected \"run\" or \"drop\"");
     expect_edit_refused("\ndrop ", "\ndrop 4000000000 ", invalid, "too large");
+}
+
+static void segments_have_to_nest(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"2 0 1", "4000000000 0 1", "0 2 1", "0 0 9999"};
+    size_t n_statements = remat_tape_statement_count(net.net.tape);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        char text[128];
+        snprintf(text, sizeof text, "segments 2\nsegment 0 0 %zu\nsegment %s", n_statements,
+                 wrong[i]);
+        expect_edit_refused("segments 0", text, REMAT_INVALID_ARGUMENT,
+                            i < 3 ? "the segments do not nest" : "too large");
+    }
 }
 
 /* The schedule of one text under the head of another. */
@@ -333,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_plan_comes_back),
         cmocka_unit_test_setup_teardown(edits_are_refused_with_a_reason, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(segments_have_to_nest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(schedules_that_passes_cannot_follow_are_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(other_tapes_losses_and_options_are_refused, set_up,
