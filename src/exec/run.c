@@ -49,7 +49,8 @@ static remat_status verify_results(remat_exec *exec, const remat_instruction *in
             return remat_exec_fail(
                 exec, REMAT_REPLAY_MISMATCH,
                 "%s (statement %u): result %zu of the replay differs from the first run: the "
-                "operation is not a function of its operands and attributes, or an input changed "
+                "operation is not a function of its operands and attributes (flag it "
+                "REMAT_OP_EFFECT, or mark all its results with remat_keep()), or an input changed "
                 "between the forward and the backward pass",
                 s->op->name, in->statement, k);
     }
