@@ -116,7 +116,7 @@ static bool add_activations(remat_derive_context *c)
 }
 
 /* Marks on any value that shares the memory count. */
-static void apply_policies(remat_derive_context *c)
+static remat_status apply_policies(remat_derive_context *c)
 {
     for (uint32_t v = 0; v < c->n_values; v++) {
         uint32_t a = c->d->activation[c->d->root[v]];
@@ -124,11 +124,17 @@ static void apply_policies(remat_derive_context *c)
             continue;
         remat_problem_value *value = &c->problem->values.data[a];
         remat_policy policy = policy_of(c, v);
+        if ((int)policy < 0 || policy > REMAT_POLICY_RECOMPUTE)
+            return remat_tape_complain(
+                c->tape, REMAT_INVALID_ARGUMENT,
+                "options.policy answered %d for a result of %s: it must be a remat_policy",
+                (int)policy, c->tape->statements.data[c->tape->values.data[v].origin].op->name);
         if (policy == REMAT_POLICY_KEEP || v == c->d->loss)
             value->pinned = true;
         else if (policy == REMAT_POLICY_RECOMPUTE)
             value->policy = REMAT_POLICY_RECOMPUTE;
     }
+    return REMAT_OK;
 }
 
 /* A view's gradient is its operand's gradient, unless the user asked for the view's own. */
@@ -206,7 +212,7 @@ static bool allocate_maps(remat_derive_context *c)
     return true;
 }
 
-static bool build(remat_derive_context *c)
+static bool build(remat_derive_context *c, remat_status *policies)
 {
     if (!allocate_maps(c))
         return false;
@@ -215,7 +221,7 @@ static bool build(remat_derive_context *c)
     find_needed_and_reached(c);
     if (!add_activations(c) || !add_gradients(c))
         return false;
-    apply_policies(c);
+    *policies = apply_policies(c);
     c->made = remat_memory_allocate(&c->problem->allocator, c->problem->values.count, 1);
     return c->made && remat_derive_forward_tasks(c) && remat_derive_backward_tasks(c) &&
            copy_segments(c);
@@ -246,13 +252,15 @@ remat_status remat_derive(remat_tape *tape, uint32_t loss, const remat_exec_opti
                               .d = derivation,
                               .problem = &derivation->problem,
                               .n_values = tape->values.count};
-    bool built = build(&c);
+    remat_status policies = REMAT_OK;
+    bool built = build(&c, &policies);
     remat_memory_release(allocator, c.flags, c.n_values, 1);
     remat_memory_release(allocator, c.made, derivation->problem.values.count, 1);
-    bool fits = built && all_sizes_add_up(&derivation->problem);
-    if (fits)
+    if (built && policies == REMAT_OK && all_sizes_add_up(&derivation->problem))
         return REMAT_OK;
     remat_derivation_release(derivation);
+    if (policies != REMAT_OK)
+        return policies;
     if (built)
         return remat_tape_complain(tape, REMAT_OVERFLOW,
                                    "the values and the workspace of a step have more bytes in all "
