@@ -126,7 +126,7 @@ static void updates_respect_the_callers_arena(void **state)
 
 /* ---- Failing operations ----------------------------------------------------------------------*/
 
-/* S79: any call may fail; the next step is as if nothing had happened. */
+/* Any call may fail; the next step is as if nothing had happened. */
 static void expect_recovery(remat_exec *exec, const double expected[][NET_WIDTH],
                             const char *message)
 {
@@ -190,7 +190,6 @@ static void a_replay_that_differs_is_found(void **state)
     remat_exec_destroy(exec);
 }
 
-/* S47 */
 static void another_kernel_is_refused_before_anything_runs(void **state)
 {
     (void)state;
@@ -233,7 +232,7 @@ static remat_status on_ready(void *context, remat_var v, void *gradient)
     return ++r->n == r->fail_at ? REMAT_OP_FAILED : REMAT_OK;
 }
 
-/* S38: weights used in several segments, directly, twice in a statement, through views and behind a
+/* Weights used in several segments, directly, twice in a statement, through views and behind a
  * detach; one that is unused. */
 static remat_var record_shared(void)
 {
@@ -380,7 +379,7 @@ static void statistics_count(void **state)
     remat_exec_destroy(exec);
 }
 
-/* S50: abandoned after forward, failing in replay, failing in backward: nothing grows. */
+/* Abandoned after forward, failing in replay, failing in backward: nothing grows. */
 static void ten_thousand_steps_leak_nothing(void **state)
 {
     (void)state;
@@ -406,7 +405,7 @@ static void ten_thousand_steps_leak_nothing(void **state)
     assert_int_equal(memory.live_blocks, 0);
 }
 
-/* S76: evaluation between training steps. */
+/* Evaluation between training steps. */
 static void an_inference_exec_disturbs_no_training(void **state)
 {
     (void)state;

@@ -179,7 +179,7 @@ static void a_segment_without_readers_never_runs(void **state)
     assert_int_equal(net.probes[2].forwards, 1);
 }
 
-/* S35: only the last layers' gradients are asked for. */
+/* Only the last layers' gradients are asked for. */
 static void segments_before_the_first_gradient_are_not_replayed(void **state)
 {
     (void)state;
@@ -196,7 +196,7 @@ static void segments_before_the_first_gradient_are_not_replayed(void **state)
     assert_int_equal(net.probes[8].backwards, 1);
 }
 
-/* S01: the first segment's input needs no gradient, its weight does. */
+/* The first segment's input needs no gradient, its weight does. */
 static void weights_behind_a_constant_get_their_gradients(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void weights_behind_a_constant_get_their_gradients(void **state)
         assert_true(net.gradients[i][0] != 0);
 }
 
-/* S37: what lies behind a detach is computed and dropped, but never replayed. */
+/* What lies behind a detach is computed and dropped, but never replayed. */
 static void a_detached_segment_is_not_replayed(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void a_detached_segment_is_not_replayed(void **state)
 
 /* ---- Boundaries ------------------------------------------------------------------------------*/
 
-/* S31: one of three results is read two segments later and by nobody in between; one never. */
+/* One of three results is read two segments later and by nobody in between; one never. */
 static void boundaries_come_from_the_record(void **state)
 {
     (void)state;
@@ -261,7 +261,7 @@ static void boundaries_come_from_the_record(void **state)
     assert_int_equal(net.probes[1].replays, 0);
 }
 
-/* S08: the same value in several places, also across edges. */
+/* The same value in several places, also across edges. */
 static void one_value_as_several_operands(void **state)
 {
     (void)state;
@@ -282,7 +282,7 @@ static void one_value_as_several_operands(void **state)
     assert_true(net.gradients[0][0] != 0);
 }
 
-/* S55: the same blocks and weights on two inputs. */
+/* The same blocks and weights on two inputs. */
 static void one_block_applied_twice(void **state)
 {
     (void)state;
@@ -311,7 +311,7 @@ static void one_block_applied_twice(void **state)
     remat_exec_destroy(exec);
 }
 
-/* S11: what a block reads from its context is fixed when it is recorded. */
+/* What a block reads from its context is fixed when it is recorded. */
 static remat_status scale_block(remat_tape *tape, void *context, const remat_var *in, size_t n_in,
                                 remat_var *out, size_t n_out)
 {
@@ -410,7 +410,7 @@ static void a_keep_mark_in_a_segment(void **state)
     remat_exec_destroy(exec);
 }
 
-/* S32: an effect between two operations that are replayed. */
+/* An effect between two operations that are replayed. */
 static void an_effect_in_a_segment_runs_once(void **state)
 {
     (void)state;
