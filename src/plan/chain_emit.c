@@ -17,9 +17,16 @@ typedef struct emission {
     REMAT_VECTOR(pending) stack; /* the last one is next */
 } emission;
 
-static uint64_t cost_of_way(const remat_chain_way *way, size_t bytes)
+static uint64_t last_ticks(const remat_chain_function *f)
 {
-    if (bytes < way->floor || bytes < way->shift)
+    return f->points[f->count - 1].ticks;
+}
+
+/* REMAT_CHAIN_NEVER also if the cost is not below `least`: most ways are not, for any bytes. */
+static uint64_t cost_of_way(const remat_chain_way *way, size_t bytes, uint64_t least)
+{
+    if (bytes < way->floor || bytes < way->shift ||
+        way->ticks + last_ticks(way->upper) + last_ticks(way->lower) >= least)
         return REMAT_CHAIN_NEVER;
     uint64_t upper = remat_chain_function_at(way->upper, bytes - way->shift);
     uint64_t lower = remat_chain_function_at(way->lower, bytes);
@@ -28,15 +35,17 @@ static uint64_t cost_of_way(const remat_chain_way *way, size_t bytes)
     return way->ticks + upper + lower;
 }
 
+/* Any way that costs no more than the table says will do; the first ones are the likeliest. */
 static uint64_t find_best(const remat_chain_solution *c, remat_chain_goal goal, size_t bytes,
                           remat_chain_way *best)
 {
+    const uint64_t known = remat_chain_function_at(remat_chain_find(c, goal), bytes);
     remat_chain_walk walk;
     remat_chain_way way;
     uint64_t least = REMAT_CHAIN_NEVER;
     remat_chain_walk_begin(&walk, c, goal);
-    while (remat_chain_walk_next(&walk, &way)) {
-        uint64_t cost = cost_of_way(&way, bytes);
+    while (least > known && remat_chain_walk_next(&walk, &way)) {
+        uint64_t cost = cost_of_way(&way, bytes, least);
         if (cost < least) {
             least = cost;
             *best = way;
