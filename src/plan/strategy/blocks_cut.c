@@ -8,8 +8,9 @@
 typedef struct cutter {
     remat_blocks *blocks;
     const remat_problem *problem;
-    uint32_t *maker;     /* per value; REMAT_NONE: no forward task, or always there */
-    uint32_t *last_read; /* per value: last forward task that reads it, or its maker */
+    uint32_t *maker;       /* per value; REMAT_NONE: no forward task, or always there */
+    uint32_t *last_read;   /* per value: last forward task that reads it, or its maker */
+    unsigned char *useful; /* per value: the backward pass reads it */
 } cutter;
 
 /* Values that stay once they are made; their bytes come off the budget. */
@@ -39,8 +40,18 @@ static void find_spans(cutter *c)
             c->blocks->base_bytes += p->values.data[v].bytes;
 }
 
-/* Ends a block wherever exactly one value crosses and the block makes it. Values that cross at a
- * position are counted by how many are open: made, and not yet read for the last time. */
+/* What no backward reads is not worth keeping: what is made of it is kept instead. */
+static void find_useful(cutter *c)
+{
+    const remat_problem *p = c->problem;
+    for (uint32_t t = p->n_forward; t < p->n_tasks; t++)
+        for (uint32_t i = 0; i < remat_task_n_reads(p, t); i++)
+            c->useful[remat_task_reads(p, t)[i]] = 1;
+}
+
+/* Ends a block wherever exactly one value crosses, and the block makes it, and it is useful. Values
+ * that cross at a position are counted by how many are open: made, and not yet read for the last
+ * time. */
 static bool cut_forward(cutter *c)
 {
     const remat_problem *p = c->problem;
@@ -62,7 +73,8 @@ static bool cut_forward(cutter *c)
             if (c->maker[v] != REMAT_NONE && c->last_read[v] == t)
                 open--, sum -= v;
         }
-        if (open != 1 || c->maker[sum] < block.first_forward || t + 1 == p->n_forward)
+        if (open != 1 || c->maker[sum] < block.first_forward || !c->useful[sum] ||
+            t + 1 == p->n_forward)
             continue;
         block.end_forward = t + 1;
         block.boundary = (uint32_t)sum;
@@ -181,12 +193,19 @@ bool remat_blocks_cut(remat_blocks *blocks, size_t most, bool *applies)
     c.last_read = remat_memory_allocate(allocator, n, sizeof *c.last_read);
     blocks->block_of = remat_memory_allocate(allocator, n, sizeof *blocks->block_of);
     blocks->wanted_bit = remat_memory_allocate(allocator, n, sizeof *blocks->wanted_bit);
-    bool done = c.maker && c.last_read && blocks->block_of && blocks->wanted_bit;
+    c.useful = remat_memory_allocate(allocator, n, sizeof *c.useful);
+    bool done = c.maker && c.last_read && c.useful && blocks->block_of && blocks->wanted_bit;
     *applies = false;
     if (done && p->n_forward > 0) {
         memset(blocks->block_of, 0xFF, n * sizeof *blocks->block_of);
         memset(blocks->wanted_bit, 0xFF, n * sizeof *blocks->wanted_bit);
         find_spans(&c);
+        find_useful(&c);
+        done = cut_forward(&c);
+    }
+    if (done && blocks->blocks.count == 1) { /* no useful value is alone: any will do */
+        memset(c.useful, 1, n);
+        blocks->blocks.count = 0;
         done = cut_forward(&c);
     }
     if (done && blocks->blocks.count > 1) {
@@ -197,5 +216,6 @@ bool remat_blocks_cut(remat_blocks *blocks, size_t most, bool *applies)
     }
     remat_memory_release(allocator, c.maker, n, sizeof *c.maker);
     remat_memory_release(allocator, c.last_read, n, sizeof *c.last_read);
+    remat_memory_release(allocator, c.useful, n, sizeof *c.useful);
     return done;
 }
