@@ -7,7 +7,12 @@
 #include "plan/strategy/strategy.h"
 
 #define MOST_BLOCKS 96
-#define MOST_POINTS 1024 /* of a step function, so of orders on offer */
+#define MOST_POINTS 1024 /* of a step function */
+
+/* Orders on offer: as many as can be judged in some tenths of a second, within limits. */
+#define MOST_ORDERS  256
+#define LEAST_ORDERS 16
+#define JUDGED_TASKS 4000000 /* orders times tasks */
 
 static bool solve(remat_blocks *blocks, size_t max_bytes)
 {
@@ -90,7 +95,20 @@ void remat_blocks_release(remat_blocks *blocks)
 
 size_t remat_blocks_count(const remat_blocks *blocks)
 {
-    return blocks->solution ? remat_chain_curve_count(blocks->solution) : 0;
+    if (!blocks->solution)
+        return 0;
+    size_t n = remat_chain_curve_count(blocks->solution);
+    size_t most = JUDGED_TASKS / ((size_t)blocks->problem->n_tasks + 1);
+    most = most < LEAST_ORDERS ? LEAST_ORDERS : most > MOST_ORDERS ? MOST_ORDERS : most;
+    return n < most ? n : most;
+}
+
+/* Points of the curve, evenly thinned; the first and the last are on offer. */
+static size_t budget_of_order(const remat_blocks *blocks, size_t index)
+{
+    size_t n = remat_chain_curve_count(blocks->solution), count = remat_blocks_count(blocks);
+    size_t point = count > 1 ? (count - 1 - index) * (n - 1) / (count - 1) : n - 1;
+    return remat_chain_curve(blocks->solution, point).budget_bytes;
 }
 
 /* ---- Runs ------------------------------------------------------------------------------------*/
@@ -160,8 +178,7 @@ bool remat_blocks_order(const remat_blocks *blocks, size_t index, remat_runs *ru
     size_t n = blocks->blocks.count;
     emission e = {.blocks = blocks};
     remat_chain_ops ops = {0};
-    size_t budget =
-        remat_chain_curve(blocks->solution, remat_blocks_count(blocks) - 1 - index).budget_bytes;
+    size_t budget = budget_of_order(blocks, index);
     bool done = remat_chain_emit(blocks->solution, budget, allocator, &ops) == REMAT_OK;
     done = remat_remake_create(blocks->problem, runs, &e.remake) && done;
     e.ran = remat_memory_allocate(allocator, n, 1);
@@ -198,13 +215,6 @@ bool remat_blocks_family_order(const remat_family *family, size_t index, remat_r
 {
     (void)ranges;
     return remat_blocks_order(family->state, index, runs);
-}
-
-size_t remat_blocks_needs(const remat_family *family, size_t index)
-{
-    const remat_blocks *blocks = family->state;
-    return blocks->base_bytes +
-           remat_chain_curve(blocks->solution, remat_blocks_count(blocks) - 1 - index).budget_bytes;
 }
 
 void remat_blocks_close(remat_family *family)

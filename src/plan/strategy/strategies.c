@@ -11,7 +11,6 @@ static const remat_strategy_row rows[REMAT_STRATEGY_COUNT] = {
     [REMAT_STRATEGY_BLOCKS] = {.name = "blocks",
                                .open = remat_blocks_open,
                                .order = remat_blocks_family_order,
-                               .needs = remat_blocks_needs,
                                .close = remat_blocks_close},
     [REMAT_STRATEGY_GREEDY] = {.name = "greedy",
                                .open = remat_greedy_open,

@@ -2,7 +2,8 @@
  * strategies.c each; completing, judging, lowering and packing are common to all.
  *
  * A strategy offers a family of orders: one (keep-all, segments, sqrt) or many, from cheap to
- * small. What it offers does not depend on the budget: that is why more budget never plans slower.
+ * small. What it offers does not depend on the budget, and all of it is judged: that is why more
+ * budget never plans slower.
  */
 #ifndef REMAT_PLAN_STRATEGY_H
 #define REMAT_PLAN_STRATEGY_H
@@ -29,8 +30,6 @@ typedef struct remat_strategy_row {
     /* Appends the runs of one order; and to ranges the segments it worked with, if they are not the
      * problem's own (for reports). False: out of memory. */
     bool (*order)(const remat_family *family, size_t index, remat_runs *runs, remat_ranges *ranges);
-    /* About the bytes that an order needs, falling with the index; NULL: unknown. */
-    size_t (*needs)(const remat_family *family, size_t index);
     void (*close)(remat_family *family);
 } remat_strategy_row;
 
@@ -54,7 +53,6 @@ bool remat_sqrt_order(const remat_family *family, size_t index, remat_runs *runs
 bool remat_blocks_open(remat_family *family, const remat_search_limits *limits);
 bool remat_blocks_family_order(const remat_family *family, size_t index, remat_runs *runs,
                                remat_ranges *ranges);
-size_t remat_blocks_needs(const remat_family *family, size_t index);
 void remat_blocks_close(remat_family *family);
 
 bool remat_greedy_open(remat_family *family, const remat_search_limits *limits);
