@@ -40,4 +40,5 @@ want_build_tools() {
     want pkg-config --or pkg-config
     want libopenblas-dev
     want zlib1g-dev
+    want libjansson-dev
 }

@@ -78,10 +78,10 @@ bool bytes_parse(const char *text, size_t *bytes)
     return true;
 }
 
-bool budget_parse(const char *name, const char *text, budget *b)
+bool budget_parse(const char *name, const char *text, size_budget *b)
 {
     const char *rest;
-    *b = (budget){0};
+    *b = (size_budget){0};
     if (parse_decimal(text, &b->share, &rest) && strcmp(rest, "%") == 0 && b->share > 0 &&
         b->share <= 1000) {
         b->share /= 100;
@@ -92,12 +92,12 @@ bool budget_parse(const char *name, const char *text, budget *b)
            fail("--%s wants a size such as 64MiB, 1.5GB or 50%%, not '%s'", name, text);
 }
 
-bool budget_is_given(const budget *b)
+bool budget_is_given(const size_budget *b)
 {
     return b->bytes > 0 || b->share > 0;
 }
 
-size_t budget_bytes(const budget *b, size_t whole)
+size_t budget_bytes(const size_budget *b, size_t whole)
 {
     if (b->share <= 0)
         return b->bytes;

@@ -11,15 +11,15 @@
 bool bytes_parse(const char *text, size_t *bytes);
 
 /* A budget: bytes as above, above 0, or a share of a whole that is known later. All zero: none. */
-typedef struct budget {
+typedef struct size_budget {
     size_t bytes;
     double share; /* of the whole; 0: bytes stand */
-} budget;
+} size_budget;
 
 /* If the text is wrong the reason is said on stderr, and false returned. */
-bool budget_parse(const char *name, const char *text, budget *b);
-bool budget_is_given(const budget *b);
-size_t budget_bytes(const budget *b, size_t whole); /* at least 1 if one is given, else 0 */
+bool budget_parse(const char *name, const char *text, size_budget *b);
+bool budget_is_given(const size_budget *b);
+size_t budget_bytes(const size_budget *b, size_t whole); /* at least 1 if one is given, else 0 */
 
 /* "64.0 MiB"; returns text. */
 const char *bytes_text(size_t bytes, char text[24]);

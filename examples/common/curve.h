@@ -4,14 +4,15 @@
 
 #include "common/file.h"
 
-typedef struct curve {
+typedef struct memory_curve {
     const remat_plan_point *points;
     size_t n;
     double step_cost; /* without replays */
-    bool no_bounds;   /* the points have no lower bounds */
-} curve;
+    /* Not NULL: what to call the strategy, which knows no lower bounds. */
+    const char *unbounded;
+} memory_curve;
 
-void curve_print(const curve *c); /* on stdout */
+void curve_print(const memory_curve *c); /* on stdout */
 
 /* For file_write(): `what` is a curve. */
 file_writer curve_svg, curve_csv;

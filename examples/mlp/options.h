@@ -16,7 +16,7 @@ typedef struct options {
     remat_strategy strategy;
     uint64_t seed;
     int threads;
-    budget budget;
+    size_budget budget;
     const char *plan_svg; /* file; NULL: none */
     bool compare, print_plan, sweep;
 } options;

@@ -7,7 +7,8 @@
 
 #define MOST_POINTS 32
 
-static bool find_curve(const trainer *t, const options *o, remat_plan_point *points, curve *c)
+static bool find_curve(const trainer *t, const options *o, remat_plan_point *points,
+                       memory_curve *c)
 {
     remat_exec_options exec_options = REMAT_EXEC_OPTIONS_INIT;
     remat_plan_cost cost;
@@ -29,7 +30,7 @@ bool sweep(const options *o, const dataset *data)
 {
     trainer t;
     remat_plan_point points[MOST_POINTS];
-    curve c = {0};
+    memory_curve c = {0};
     if (!trainer_record(o, data, o->strategy, &t))
         return false;
     bool ok = find_curve(&t, o, points, &c);
