@@ -107,7 +107,7 @@ static void check_budgets(subject *s)
 {
     size_t smallest = 1, budget = s->keep_all_bytes / 4;
     double slower = check_budget(s, REMAT_STRATEGY_AUTO, &smallest);
-    for (int i = 0; i < 4; i++, budget += test_random_below(&s->state, s->keep_all_bytes / 3 + 1)) {
+    for (int i = 0; i < 3; i++, budget += test_random_below(&s->state, s->keep_all_bytes / 2 + 1)) {
         size_t used = budget ? budget : 1;
         double cost = check_budget(s, REMAT_STRATEGY_AUTO, &used);
         expect(s, used >= smallest && (used == budget || used == smallest)); /* one smallest */
@@ -157,7 +157,8 @@ static void check_tape(uint64_t seed, totals *all)
     static subject s; /* large */
     subject_prepare(&s, seed);
     size_t replays = check_strategies(&s);
-    check_budgets(&s);
+    if (seed % 2 == 0)
+        check_budgets(&s);
     check_forward_only(&s);
     double activity = outcome_activity(&s.r, &s.keep_all);
     strcpy(s.what, "results");
