@@ -396,7 +396,8 @@ typedef struct remat_exec_options {
     uint64_t seed;            /* of RANDOM operations */
     bool forward_only;        /* inference: no backward pass, every value freed at its last use */
     bool retain;              /* a backward pass may be repeated without a new forward pass */
-    bool overwrite_gradients; /* a backward pass writes caller's gradients instead of adding */
+    bool overwrite_gradients; /* a backward pass writes caller's gradients instead of adding; no
+                                 two of them may share a buffer (REMAT_INVALID_ARGUMENT) */
 
     bool poison;           /* debug: bytes of dropped values are overwritten with 0xFF (NaN) */
     bool separate_buffers; /* debug: one allocation per buffer, so that tools see each lifetime */
@@ -409,8 +410,9 @@ typedef struct remat_exec_options {
     const remat_allocator *allocator; /* copied; NULL: the tape's */
 
     /* Called in a backward pass when a gradient with a caller's buffer has got its last
-     * contribution: exactly once per backward pass and buffer. It may change parameter and
-     * gradient of v. A status other than REMAT_OK ends the pass and is returned. */
+     * contribution: exactly once per backward pass and buffer, which no two gradients may share
+     * then (REMAT_INVALID_ARGUMENT). It may change parameter and gradient of v. A status other than
+     * REMAT_OK ends the pass and is returned. */
     remat_status (*gradient_ready)(void *context, remat_var v, void *gradient);
     void *gradient_ready_context;
 } remat_exec_options;

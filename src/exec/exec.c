@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 remat_status remat_exec_fail(remat_exec *exec, remat_status status, const char *format, ...)
@@ -85,6 +86,57 @@ static void drop_separate(remat_exec *exec)
     exec->n_separate = 0;
 }
 
+/* A gradient buffer of the caller's, and whose gradient it takes. */
+typedef struct owned_buffer {
+    uintptr_t address;
+    uint32_t value;
+} owned_buffer;
+
+static int compare_owned(const void *a, const void *b)
+{
+    const owned_buffer *x = a, *y = b;
+    if (x->address != y->address)
+        return x->address < y->address ? -1 : 1;
+    return x->value < y->value ? -1 : x->value > y->value;
+}
+
+static const char *name_of(const remat_tape *tape, uint32_t value)
+{
+    const char *name = remat_tape_value_name(tape, value);
+    return name ? name : "no name";
+}
+
+/* Two gradients in one buffer add up. But the second one cannot overwrite it, and the buffer is not
+ * ready when the first one is. */
+static remat_status check_gradient_buffers(const remat_exec *exec, char *message, size_t n)
+{
+    const remat_tape *tape = exec->tape;
+    const size_t count = tape->gradients.count;
+    if (exec->options.forward_only ||
+        (!exec->options.overwrite_gradients && !exec->options.gradient_ready))
+        return REMAT_OK;
+    owned_buffer *owned = remat_memory_allocate(&exec->allocator, count, sizeof *owned);
+    if (!owned)
+        return REMAT_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        owned[i] = (owned_buffer){(uintptr_t)tape->gradients.data[i].buffer,
+                                  tape->gradients.data[i].value};
+    qsort(owned, count, sizeof *owned, compare_owned);
+    remat_status status = REMAT_OK;
+    for (size_t i = 1; i < count && status == REMAT_OK; i++)
+        if (owned[i].address != 0 && owned[i].address == owned[i - 1].address) {
+            snprintf(message, n,
+                     "values %u (%s) and %u (%s) share a gradient buffer, which neither "
+                     "overwrite_gradients nor gradient_ready allows: record a shared weight as one "
+                     "parameter",
+                     (unsigned)owned[i - 1].value, name_of(tape, owned[i - 1].value),
+                     (unsigned)owned[i].value, name_of(tape, owned[i].value));
+            status = REMAT_INVALID_ARGUMENT;
+        }
+    remat_memory_release(&exec->allocator, owned, count, sizeof *owned);
+    return status;
+}
+
 /* Replaces plan, program and memory, or leaves everything as it was. */
 static remat_status adopt(remat_exec *exec, const remat_plan *plan, char *message, size_t n)
 {
@@ -92,15 +144,17 @@ static remat_status adopt(remat_exec *exec, const remat_plan *plan, char *messag
     remat_arena *separate = NULL;
     bool verify = exec->options.verify_replay, apart = exec->options.separate_buffers;
     size_t n_buffers = plan->buffers.count;
+    remat_status status = check_gradient_buffers(exec, message, n);
+    if (status != REMAT_OK)
+        return status;
     if (!remat_program_build(&exec->allocator, exec->tape, plan, verify, &program)) {
         snprintf(message, n, "out of memory for the program of a step");
         return REMAT_OUT_OF_MEMORY;
     }
     if (apart)
         separate = remat_memory_allocate(&exec->allocator, n_buffers, sizeof *separate);
-    remat_status status = apart && !separate
-                              ? REMAT_OUT_OF_MEMORY
-                              : take_arena(exec, plan->summary.arena_bytes, message, n);
+    status = apart && !separate ? REMAT_OUT_OF_MEMORY
+                                : take_arena(exec, plan->summary.arena_bytes, message, n);
     if (status != REMAT_OK) {
         remat_program_release(&exec->allocator, &program);
         remat_memory_release(&exec->allocator, separate, n_buffers, sizeof *separate);

@@ -285,6 +285,51 @@ static void micro_batches_accumulate_in_the_callers_buffers(void **state)
     assert_true(expected[0] != 0.5F && expected[N - 1] != 0.5F);
 }
 
+/* ---- One buffer for two gradients ------------------------------------------------------------*/
+
+static remat_status nothing_ready(void *context, remat_var v, void *gradient)
+{
+    (void)context, (void)v, (void)gradient;
+    return REMAT_OK;
+}
+
+static remat_status two_leaves(remat_exec_options o, bool shared, float *gradient)
+{
+    float x[4] = {1, 2, 3, 4}, w[4] = {0.5F, -0.5F, 0.25F, 1}, other[4] = {0};
+    remat_tape *tape = NULL;
+    remat_exec *exec = NULL;
+    assert_int_equal(remat_tape_create(NULL, &tape), REMAT_OK);
+    const remat_var in = remat_input(tape, "x", REMAT_F32, REMAT_SHAPE(4), x);
+    const remat_var a = remat_parameter(tape, "a", REMAT_F32, REMAT_SHAPE(4), w, gradient);
+    const remat_var b =
+        remat_parameter(tape, "b", REMAT_F32, REMAT_SHAPE(4), w, shared ? gradient : other);
+    const remat_var y = remat_add(tape, remat_multiply(tape, in, a), remat_square(tape, b));
+    const remat_status status =
+        remat_exec_create(tape, remat_sum(tape, y, NULL, 0, false), &o, &exec);
+    if (status == REMAT_OK)
+        assert_int_equal(remat_exec_step(exec), REMAT_OK);
+    else
+        assert_non_null(strstr(remat_tape_message(tape), "1 (a) and 2 (b) share a gradient"));
+    remat_exec_destroy(exec);
+    remat_tape_destroy(tape);
+    return status;
+}
+
+/* Weights that are shared by pointer add up; where that cannot be, it is refused. */
+static void leaves_that_share_a_gradient_buffer_add_up_or_are_refused(void **state)
+{
+    (void)state;
+    float gradient[4] = {0};
+    assert_int_equal(two_leaves((remat_exec_options){0}, true, gradient), REMAT_OK);
+    assert_true(gradient[0] == 1 + 2 * 0.5F && gradient[3] == 4 + 2);
+    const remat_exec_options strict[] = {{.overwrite_gradients = true},
+                                         {.gradient_ready = nothing_ready}};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(two_leaves(strict[i], true, gradient), REMAT_INVALID_ARGUMENT);
+        assert_int_equal(two_leaves(strict[i], false, gradient), REMAT_OK);
+    }
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -295,6 +340,7 @@ int main(void)
         TEST(two_heads_add_up),
         TEST(backward_again),
         TEST(micro_batches_accumulate_in_the_callers_buffers),
+        TEST(leaves_that_share_a_gradient_buffer_add_up_or_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
