@@ -143,11 +143,11 @@ static remat_status search_family(remat_choice *choice, remat_strategy strategy,
     return status;
 }
 
-/* The search is slow: where blocks have something to offer it needs to be asked for. */
+/* The search is slow: where another strategy covers the problem it needs to be asked for. */
 static bool is_worth_a_search(const remat_choice *choice, remat_strategy strategy)
 {
     return strategy != REMAT_STRATEGY_GREEDY || choice->strategy == REMAT_STRATEGY_GREEDY ||
-           choice->effort == REMAT_EFFORT_THOROUGH || !choice->has_blocks;
+           choice->effort == REMAT_EFFORT_THOROUGH || !choice->covered;
 }
 
 static remat_status open_and_search(remat_choice *choice, remat_strategy strategy)
@@ -159,7 +159,7 @@ static remat_status open_and_search(remat_choice *choice, remat_strategy strateg
     remat_family family;
     if (!remat_family_open(strategy, choice->problem, &limits, &family))
         return REMAT_OUT_OF_MEMORY;
-    choice->has_blocks |= strategy == REMAT_STRATEGY_BLOCKS && family.count > 0;
+    choice->covered |= family.covers;
     remat_status status = family.count > 0 ? search_family(choice, strategy, &family) : REMAT_OK;
     remat_family_close(strategy, &family);
     return status;
@@ -289,7 +289,7 @@ remat_status remat_choose_all(remat_choice *choice, size_t most, remat_visit *vi
             continue;
         if (!remat_family_open(strategy, choice->problem, &limits, &family))
             return REMAT_OUT_OF_MEMORY;
-        choice->has_blocks |= strategy == REMAT_STRATEGY_BLOCKS && family.count > 0;
+        choice->covered |= family.covers;
         size_t n = family.count < most ? family.count : most;
         for (size_t k = 0; k < n && status == REMAT_OK; k++) {
             size_t index = n > 1 ? k * (family.count - 1) / (n - 1) : family.count - 1;

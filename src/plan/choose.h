@@ -32,7 +32,7 @@ typedef struct remat_choice {
     size_t keep_all_bytes; /* arena of keep-all */
     size_t keep_all_peak;  /* live bytes of keep-all */
     const char *fault;     /* of REMAT_INTERNAL */
-    bool has_blocks;       /* the strategy of blocks applies */
+    bool covered;          /* by a strategy that makes a search needless */
 } remat_choice;
 
 /* REMAT_OK: best is made. REMAT_INFEASIBLE_BUDGET, REMAT_OUT_OF_MEMORY, REMAT_INTERNAL. The caller

@@ -9,10 +9,10 @@
 #define MOST_BLOCKS 96
 #define MOST_POINTS 1024 /* of a step function */
 
-/* Orders on offer: as many as can be judged in some tenths of a second, within limits. */
-#define MOST_ORDERS  256
-#define LEAST_ORDERS 16
-#define JUDGED_TASKS 4000000 /* orders times tasks */
+/* Orders on offer: as many as can be judged in about a tenth of a second, within limits. */
+#define MOST_ORDERS  192
+#define LEAST_ORDERS 4
+#define JUDGED_TASKS 600000 /* orders times tasks */
 
 static bool solve(remat_blocks *blocks, size_t max_bytes)
 {
@@ -205,8 +205,11 @@ bool remat_blocks_open(remat_family *family, const remat_search_limits *limits)
         remat_blocks_close(family);
         return false;
     }
-    if (applies)
-        family->count = remat_blocks_count(family->state);
+    if (applies) {
+        const remat_blocks *blocks = family->state;
+        family->count = remat_blocks_count(blocks);
+        family->covers = !blocks->fine; /* merged blocks lose a few percent */
+    }
     return true;
 }
 

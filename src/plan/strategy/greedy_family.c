@@ -1,7 +1,5 @@
 /* greedy_family.c - the search as a family: orders for a fixed ladder of budgets, each found from
  * the one below it, so that a larger budget never has a dearer order. */
-#include <math.h>
-
 #include "plan/strategy/strategy.h"
 
 #define MOST_LEVELS 24
@@ -31,7 +29,7 @@ static int level_count(const remat_problem *problem, remat_effort effort)
     if (problem->n_tasks > 100000)
         return 3;
     if (problem->n_tasks > 1000 || effort == REMAT_EFFORT_FAST)
-        return 10;
+        return 12;
     return MOST_LEVELS;
 }
 
@@ -45,8 +43,9 @@ static bool climb(remat_family *family, const remat_search_limits *limits)
         limits->effort == REMAT_EFFORT_THOROUGH ? REMAT_EFFORT_DEFAULT : REMAT_EFFORT_FAST;
     const remat_runs *below = NULL;
     for (int level = 0; level < levels && high > low; level++) {
-        /* Geometric: small budgets, where much is replayed, are close together. */
-        size_t budget = (size_t)(low * pow(high / low, (level + 0.5) / levels));
+        /* Small budgets, where much is replayed, are closer together. */
+        double share = (level + 0.5) / levels;
+        size_t budget = (size_t)(low + (high - low) * share * share);
         remat_runs *runs = &l->runs[levels - 1 - level];
         double time_limit = limits->time_limit_seconds / levels;
         bool feasible = false;

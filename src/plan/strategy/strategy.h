@@ -21,6 +21,7 @@ typedef struct remat_family {
     const remat_problem *problem;
     void *state;  /* the strategy's own */
     size_t count; /* orders on offer, about cheapest first; 0: nothing to offer here */
+    bool covers;  /* so good that a search of another kind is not worth its time */
 } remat_family;
 
 typedef struct remat_strategy_row {
