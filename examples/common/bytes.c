@@ -109,11 +109,11 @@ size_t budget_bytes(const size_budget *b, size_t whole)
 
 const char *bytes_text(size_t bytes, char text[24])
 {
-    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const names[] = {"B", "kB", "MB", "GB", "TB"};
     double value = (double)bytes;
     size_t k = 0;
-    while (value >= 1023.95 && k + 1 < sizeof names / sizeof *names) {
-        value /= 1024;
+    while (value >= 999.95 && k + 1 < sizeof names / sizeof *names) {
+        value /= 1000;
         k++;
     }
     if (k == 0)

@@ -21,7 +21,7 @@ bool budget_parse(const char *name, const char *text, size_budget *b);
 bool budget_is_given(const size_budget *b);
 size_t budget_bytes(const size_budget *b, size_t whole); /* at least 1 if one is given, else 0 */
 
-/* "64.0 MiB"; returns text. */
+/* "64.0 MB", as remat's own reports write it; returns text. */
 const char *bytes_text(size_t bytes, char text[24]);
 
 #endif
