@@ -52,11 +52,14 @@ static bool summarize(remat_plan *plan, const remat_choice *c)
         .step_cost = s->cost,
         .replay_cost = s->replay_cost,
     };
+    size_t begun = 0; /* forward tasks; the backward pass begins when all of them have */
     for (size_t i = 0; i <= s->peak_at && i < plan->schedule.count; i++) {
         uint32_t id = remat_action_id(plan->schedule.data[i]);
         if (remat_action_is_drop(plan->schedule.data[i]))
             continue;
-        summary->peak_in_backward |= id >= problem->n_forward;
+        bool first_run = id == begun && id < problem->n_forward; /* these are in order */
+        begun += first_run;
+        summary->peak_in_backward = begun == problem->n_forward && !first_run;
         summary->peak_statement = problem->tasks.data[id].statement;
     }
     return true;

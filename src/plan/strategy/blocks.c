@@ -14,6 +14,10 @@
 #define LEAST_ORDERS 4
 #define JUDGED_TASKS 600000 /* orders times tasks */
 
+/* Forward tasks of networks that are worth a search of another kind besides. */
+#define LEAST_SEARCHED 50
+#define MOST_SEARCHED  50000
+
 static bool solve(remat_blocks *blocks, size_t max_bytes)
 {
     const remat_allocator *allocator = &blocks->problem->allocator;
@@ -193,11 +197,42 @@ bool remat_blocks_order(const remat_blocks *blocks, size_t index, remat_runs *ru
 
 /* ---- The family ------------------------------------------------------------------------------*/
 
+/* The chain solver always keeps what crosses between blocks it stores, so it cannot promise that a
+ * value marked with remat_recompute() is absent; other strategies can. */
+static bool has_marks(const remat_problem *problem)
+{
+    for (size_t v = 0; v < problem->values.count; v++)
+        if (problem->values.data[v].policy == REMAT_POLICY_RECOMPUTE)
+            return true;
+    return false;
+}
+
+/* A search takes tenths of a second for hundreds of tasks, and minutes for millions. It is worth
+ * them where blocks had to be merged, which loses a few percent, and where one block is most of the
+ * network: long skips, several values that cross everywhere. */
+static bool covers(const remat_blocks *blocks)
+{
+    size_t n_forward = blocks->problem->n_forward, largest = 0;
+    for (size_t b = 0; b < blocks->blocks.count; b++) {
+        const remat_block_range *block = &blocks->blocks.data[b];
+        size_t tasks = block->end_forward - block->first_forward;
+        largest = tasks > largest ? tasks : largest;
+    }
+    if (n_forward < LEAST_SEARCHED || n_forward > MOST_SEARCHED)
+        return true;
+    return !blocks->fine && largest <= n_forward / 2;
+}
+
 bool remat_blocks_open(remat_family *family, const remat_search_limits *limits)
 {
     const remat_allocator *allocator = &family->problem->allocator;
     bool applies = false;
     family->count = 0;
+    const bool fast = limits->effort == REMAT_EFFORT_FAST; /* a search would not be */
+    if (has_marks(family->problem)) {
+        family->covers = fast;
+        return true;
+    }
     family->state = remat_memory_allocate(allocator, 1, sizeof(remat_blocks));
     if (!family->state)
         return false;
@@ -208,7 +243,7 @@ bool remat_blocks_open(remat_family *family, const remat_search_limits *limits)
     if (applies) {
         const remat_blocks *blocks = family->state;
         family->count = remat_blocks_count(blocks);
-        family->covers = !blocks->fine; /* merged blocks lose a few percent */
+        family->covers = fast || covers(blocks);
     }
     return true;
 }
