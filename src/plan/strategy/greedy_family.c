@@ -2,7 +2,7 @@
  * the one below it, so that a larger budget never has a dearer order. */
 #include "plan/strategy/strategy.h"
 
-#define MOST_LEVELS 24
+#define MOST_LEVELS 16
 
 typedef struct ladder {
     remat_runs runs[MOST_LEVELS]; /* descending budgets */
