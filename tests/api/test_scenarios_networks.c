@@ -79,8 +79,10 @@ static void a_transformer_trains_alike(void **state)
     (void)state;
     for (int marked = 0; marked < 2; marked++) {
         bool context = marked != 0;
-        assert_true(trial_check(&(trial_network){
-                        .record = record_transformer, .context = &context, .budgets = 6}) > 0);
+        assert_true(
+            trial_check(&(trial_network){
+                .record = record_transformer, .smooth = true, .context = &context, .budgets = 6}) >
+            0);
     }
 }
 
@@ -245,9 +247,9 @@ static void networks_that_are_no_chains_train_alike(void **state)
 {
     (void)state;
     bool around = false;
-    assert_true(trial_check(&(trial_network){.record = record_u_net}) > 0);
-    assert_true(trial_check(&(trial_network){.record = record_dense_net}) > 0);
-    assert_true(trial_check(&(trial_network){.record = record_tied_heads}) > 0);
+    assert_true(trial_check(&(trial_network){.record = record_u_net, .smooth = true}) > 0);
+    assert_true(trial_check(&(trial_network){.record = record_dense_net, .smooth = true}) > 0);
+    assert_true(trial_check(&(trial_network){.record = record_tied_heads, .smooth = true}) > 0);
     const trial_network large = {.record = record_one_large_value, .context = &around};
     assert_true(trial_check(&large) > 0);
     around = true;
@@ -259,7 +261,7 @@ static void blocks_that_run_twice_take_one_block_of_memory(void **state)
     (void)state;
     trial t;
     remat_plan_summary m;
-    const trial_network network = {.record = record_blocks_twice};
+    const trial_network network = {.record = record_blocks_twice, .smooth = true};
     assert_true(trial_check(&network) > 0);
     const remat_var loss = trial_open(&t, &network);
     remat_exec *exec =

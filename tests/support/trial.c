@@ -1,6 +1,7 @@
 /* trial.c - see trial.h. */
 #include "support/trial.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,6 +132,7 @@ typedef struct outcome {
     unsigned char *bytes;
     size_t count;
     uint64_t replays;
+    bool trivial; /* there are gradients, but all are zero */
 } outcome;
 
 static void append(outcome *o, const void *data, size_t bytes)
@@ -164,6 +166,18 @@ static void check_peak(const remat_exec *exec, const remat_exec_options *options
     assert_true(s.replays == m.replays);
 }
 
+static bool is_trivial(const trial *t)
+{
+    bool asked = false;
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < t->gradient[i].bytes / sizeof(float); k++) {
+            asked = true;
+            if (((const float *)t->gradient[i].data)[k] != 0)
+                return false;
+        }
+    return asked;
+}
+
 static outcome train(const trial_network *network, const remat_exec_options *options)
 {
     trial t;
@@ -186,12 +200,47 @@ static outcome train(const trial_network *network, const remat_exec_options *opt
     }
     append(&o, network->context, network->context_bytes);
     check_peak(exec, options);
+    o.trivial = is_trivial(&t);
     remat_exec_statistics statistics;
     remat_exec_get_statistics(exec, &statistics);
     o.replays = statistics.replays;
     remat_exec_destroy(exec);
     trial_close(&t);
     return o;
+}
+
+/* ---- Differences -----------------------------------------------------------------------------*/
+
+static double loss_at(const trial *t, remat_exec *exec, double distance)
+{
+    for (size_t i = 0; i < t->n_leaves; i++)
+        for (size_t k = 0; k < t->gradient[i].bytes / sizeof(float); k++)
+            ((float *)t->data[i].data)[k] += (float)distance * ((float *)t->gradient[i].data)[k];
+    remat_exec_set_step(exec, 0); /* the same random numbers */
+    assert_int_equal(remat_exec_forward(exec), REMAT_OK);
+    return remat_exec_loss(exec);
+}
+
+/* Along the gradient g the loss changes by |g|^2: what is missing in g, or too much, shows. */
+static void check_slope(const trial_network *network)
+{
+    trial t;
+    double square = 0;
+    const remat_var loss = trial_open(&t, network);
+    remat_exec *exec = trial_exec(&t, loss, (remat_exec_options){0});
+    assert_int_equal(remat_exec_step(exec), REMAT_OK);
+    for (size_t i = 0; i < t.n_leaves; i++)
+        for (size_t k = 0; k < t.gradient[i].bytes / sizeof(float); k++)
+            square += pow((double)((const float *)t.gradient[i].data)[k], 2);
+    if (!(square > 0))
+        fail_msg("loss %g has a gradient of length^2 %g", remat_exec_loss(exec), square);
+    const double distance = 0.003 / sqrt(square);
+    const double above = loss_at(&t, exec, distance), below = loss_at(&t, exec, -2 * distance);
+    const double slope = (above - below) / (2 * distance);
+    if (!(fabs(slope - square) < 0.02 * square))
+        fail_msg("along the gradient the loss grows by %g, expected %g", slope, square);
+    remat_exec_destroy(exec);
+    trial_close(&t);
 }
 
 /* ---- Many ------------------------------------------------------------------------------------*/
@@ -217,6 +266,7 @@ static void compare_begin(comparison *c, const trial_network *network)
         memcpy(c->before, network->context, network->context_bytes);
     const remat_exec_options keep_all = {.strategy = REMAT_STRATEGY_KEEP_ALL};
     c->reference = train(network, &keep_all);
+    assert_false(c->reference.trivial);
     double first;
     memcpy(&first, c->reference.bytes, sizeof first);
     assert_true(first == first || c->reference.count == 0); /* NaN would hide differences */
@@ -307,6 +357,8 @@ static void compare_budgets(comparison *c)
 size_t trial_check(const trial_network *network)
 {
     comparison c;
+    if (network->smooth)
+        check_slope(network);
     compare_begin(&c, network);
     compare_strategies(&c);
     compare_budgets(&c);

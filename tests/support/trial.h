@@ -24,6 +24,7 @@ typedef struct trial_network {
     size_t context_bytes; /* bytes that steps may change: the same before each training, compared
                              after it */
     size_t steps;         /* 0: TRIAL_STEPS */
+    bool smooth;          /* gradients are compared with differences of losses as well */
     size_t budgets;       /* between the smallest and keep-all; 0: some */
 } trial_network;
 
