@@ -208,7 +208,9 @@ remat_status remat_seed_gradient(remat_tape *tape, remat_var v, const void *seed
 
 /* Overrule the planner. keep: v is never dropped and can be read after the step. recompute: v is
  * dropped after its last use in the forward pass and replayed for the backward pass; an error for
- * a leaf and for a result of an operation that must not be replayed (EFFECT). */
+ * a leaf and for a result of an operation that must not be replayed (EFFECT). Mark before planning.
+ * Where an operation has several results and one of the others is replayed, the kept one is written
+ * again, with the same bits if the operation keeps its promise to be repeatable. */
 remat_status remat_keep(remat_tape *tape, remat_var v);
 remat_status remat_recompute(remat_tape *tape, remat_var v);
 

@@ -30,7 +30,7 @@ static remat_simulation keep_all(const remat_problem *problem)
 {
     remat_runs runs = {0};
     remat_actions schedule = {0};
-    remat_simulation simulation;
+    remat_simulation simulation = {0};
     require(remat_order_by_segments(problem, NULL, 0, &runs) &&
             remat_schedule_complete(problem, &runs, &schedule) &&
             remat_schedule_simulate(problem, &schedule, &simulation));

@@ -184,7 +184,7 @@ static void random_problems_keep_the_promises(void **state)
 {
     (void)state;
     size_t first = test_number_from_environment("REMAT_TEST_FIRST_PROBLEM", 1);
-    size_t n = test_number_from_environment("REMAT_TEST_PROBLEMS", 500), replaying = 0;
+    size_t n = test_number_from_environment("REMAT_TEST_PROBLEMS", 250), replaying = 0;
     for (size_t seed = first; seed < first + n; seed++) {
         subject_problem s;
         make(seed, &s);

@@ -14,9 +14,9 @@
 #define LEAST_ORDERS 4
 #define JUDGED_TASKS 600000 /* orders times tasks */
 
-/* Forward tasks of networks that are worth a search of another kind besides. */
-#define LEAST_SEARCHED 50
-#define MOST_SEARCHED  50000
+/* Forward tasks up to which a network is always searched besides, and from which never. */
+#define ALWAYS_SEARCHED 30
+#define NEVER_SEARCHED  5000
 
 static bool solve(remat_blocks *blocks, size_t max_bytes)
 {
@@ -207,9 +207,9 @@ static bool has_marks(const remat_problem *problem)
     return false;
 }
 
-/* A search takes tenths of a second for hundreds of tasks, and minutes for millions. It is worth
- * them where blocks had to be merged, which loses a few percent, and where one block is most of the
- * network: long skips, several values that cross everywhere. */
+/* A search takes milliseconds for tens of tasks, tenths of a second for hundreds, and minutes for
+ * millions. It is worth them where blocks had to be merged, which loses a few percent, and where
+ * one block is most of the network: long skips, several values that cross everywhere. */
 static bool covers(const remat_blocks *blocks)
 {
     size_t n_forward = blocks->problem->n_forward, largest = 0;
@@ -218,8 +218,8 @@ static bool covers(const remat_blocks *blocks)
         size_t tasks = block->end_forward - block->first_forward;
         largest = tasks > largest ? tasks : largest;
     }
-    if (n_forward < LEAST_SEARCHED || n_forward > MOST_SEARCHED)
-        return true;
+    if (n_forward <= ALWAYS_SEARCHED || n_forward >= NEVER_SEARCHED)
+        return n_forward >= NEVER_SEARCHED;
     return !blocks->fine && largest <= n_forward / 2;
 }
 
