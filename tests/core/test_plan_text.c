@@ -181,8 +181,9 @@ static void edits_are_refused_with_a_reason(void **state)
     expect_edit_refused("run 0", "run 4000000000", invalid, "too large");
     expect_edit_refused("run 0", "run 0-4000000000", invalid, "too large");
     expect_edit_refused("run 0", "run 0 0", invalid, "");
-    expect_edit_refused("run 0-1", "run 0-20 0-20 0-20 0-20 0-20", invalid,
-                        "more actions than announced");
+    expect_edit_refused("run 0-1",
+                        "run 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20 0-20",
+                        invalid, "more actions than announced");
     expect_edit_refused("run 0", "run\t0", invalid, "byte 0x09");
     expect_edit_refused("run 0", "walk 0", invalid, "expected \"run\" or \"drop\"");
     expect_edit_refused("\ndrop ", "\ndrop 4000000000 ", invalid, "too large");
