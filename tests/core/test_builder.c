@@ -205,7 +205,7 @@ static remat_status plan_with(const remat_allocator *allocator)
         spec = (remat_task_spec){.cost = 1, .reads = &i, .n_reads = 1};
         status = remat_problem_add_backward(problem, &spec, &number);
     }
-    const remat_schedule_options options = {.budget_bytes = 500};
+    const remat_schedule_options options = {.budget_bytes = 500, .effort = REMAT_EFFORT_FAST};
     if (status == REMAT_OK)
         status = remat_schedule_create(problem, &options, &schedule);
     remat_schedule_destroy(schedule);
